@@ -68,13 +68,13 @@ def test_shards_of_one_worker_are_summed_by_as_many_tasks_as_it_has_threads(
 ):
     monkeypatch.setattr(LIMITS, "few_tasks", few)
     shards, submitted = engine.place([np.ones(2)] * 8), []
-    submit = dask_cluster.Tasks.submit
+    submit = Dask.submit
 
     def note(self, function, *arguments, **options):
         submitted.append(function.__name__)
         return submit(self, function, *arguments, **options)
 
-    monkeypatch.setattr(dask_cluster.Tasks, "submit", note)
+    monkeypatch.setattr(Dask, "submit", note)
     assert engine.sum(total, shards) == 16
     assert submitted.count("sum_part") == 4
     assert submitted.count("add_apart") == n_additions
@@ -99,11 +99,11 @@ def test_parts_that_are_all_on_one_worker_are_moved_once_and_stay(engine, client
     worker = min(client.nthreads())
     held = [Held([np.full(2, i)], f"part {i}") for i in range(8)]
     futures = client.scatter(held, workers=[worker], hash=False)
-    shards = dask_cluster.RemoteShards(engine, futures, [1] * 8)
+    shards = dask_cluster.RemoteShards(engine, futures, [1] * 8, [worker] * 8)
     assert engine.sum(total, shards) == 56
     homes, moved = list(shards.homes), list(shards.futures)
     assert sorted(map(homes.count, set(homes))) == [2, 2, 4]
-    shards.looked = float("-inf")
+    shards._looked = float("-inf")
     assert engine.sum(total, shards) == 56
     assert (shards.homes, shards.futures) == (homes, moved)
     where = client.who_has(shards.futures)
@@ -131,7 +131,7 @@ def test_shards_that_were_lost_are_sent_anew(engine, client):
 
 def test_tries_are_bounded(engine, client, monkeypatch):
     shards = engine.place([np.ones(2)])
-    monkeypatch.setattr(engine, "_send", lambda held, worker: shards.futures[0])
+    monkeypatch.setattr(engine, "send", lambda held, worker: shards.futures[0])
     client.cancel(shards.futures, force=True)
     with pytest.raises(RuntimeError, match="tries of a pass failed"):
         engine.sum(total, shards)
@@ -146,7 +146,7 @@ def test_targets_are_mapped_wherever_they_are(engine, client):
     shards = [Shard(codes, np.full((5, 1), i + 1.0), None, (1,)).sorted() for i in range(3)]
     placed = engine.place(shards)
     futures = client.scatter([Held([shard], "a part") for shard in shards], hash=False)
-    computed = dask_cluster.RemoteShards(engine, futures, [1, 1, 1])
+    computed = dask_cluster.RemoteShards(engine, futures, [1, 1, 1], [None] * 3)
     for there in (placed, computed):
         there.map_targets(np.square)
         assert engine.sum(target_of, there) == 5 * (1 + 4 + 9)
@@ -156,7 +156,7 @@ def test_targets_are_mapped_wherever_they_are(engine, client):
 def test_parts_may_hold_several_shards_or_none(engine, client):
     held = [Held([np.array([1.0]), np.array([2.0])], "a"), Held([], "b"), Held([np.ones(3)], "c")]
     futures = client.scatter(held, hash=False)
-    shards = dask_cluster.RemoteShards(engine, futures, [2, 0, 1])
+    shards = dask_cluster.RemoteShards(engine, futures, [2, 0, 1], [None] * 3)
     assert len(shards) == 3
     assert engine.sum(total, shards) == 6
 
@@ -175,9 +175,8 @@ def test_an_error_says_which_part_of_the_rows_it_was(engine, client):
 def test_no_worker_at_all_is_an_error_and_not_an_endless_wait(engine, client, monkeypatch):
     monkeypatch.setattr(LIMITS, "look_seconds", 0.02)
     monkeypatch.setattr(LIMITS, "worker_seconds", 0.05)
-    with engine.tasks() as tasks:
-        future = tasks.submit(abs, -1, worker="tcp://127.0.0.1:1")
-        assert engine.fetch(future) == 1  # another one will do
+    future = engine.submit(abs, -1, home="tcp://127.0.0.1:1")
+    assert engine.fetch(future) == 1  # another one will do
     waiting = client.submit(abs, -1, workers=["tcp://127.0.0.1:1"], pure=False)
     monkeypatch.setattr(client, "nthreads", dict)
     with pytest.raises(RuntimeError, match=r"no worker for .* seconds; start some"):
@@ -191,11 +190,9 @@ def fail_late():
 
 def test_a_task_may_take_longer_than_a_look_and_have_a_timeout_of_its_own(engine, monkeypatch):
     monkeypatch.setattr(LIMITS, "look_seconds", 0.02)
-    with engine.tasks() as tasks:
-        slow = tasks.submit(time.sleep, 0.2)
-        assert engine.fetch(slow) is None
-    with pytest.raises(TimeoutError, match="of the task itself"), engine.tasks() as tasks:
-        engine.fetch(tasks.submit(fail_late))
+    assert engine.fetch(engine.submit(time.sleep, 0.2)) is None
+    with pytest.raises(TimeoutError, match="of the task itself"):
+        engine.fetch(engine.submit(fail_late))
 
 
 def test_arrays_at_odd_addresses_are_copied():

@@ -10,16 +10,14 @@ summed by one task, as far as they are a part of the tree of `add_in_order`; the
 that tree are tasks, too, or made here where they are few.  So the order of additions is always the
 same, and neither the number of workers nor their coming and going changes a bit.
 
-All tasks are pure functions that Dask repeats when a worker is lost.  Shards that came from this
-process are sent again.
+All tasks are pure functions that Dask repeats when a worker is lost, and forgets when nothing holds
+their futures.  Shards that came from this process are sent again.
 """
 
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from ..interruption import check
@@ -39,33 +37,6 @@ WAIT_SECONDS = 0.5
 GONE = ("cancelled", "lost")
 #: how often a pass is tried while the shards of lost workers are sent anew
 TRIES = 5
-
-
-@dataclass
-class Tasks:
-    """Tasks of a `distributed.Client` that belong together, with their `futures`."""
-
-    client: Any
-    futures: list[Any] = field(default_factory=list)
-
-    def submit(
-        self, function: Callable[..., Any], *arguments: Any, worker: str | None = None
-    ) -> Any:
-        """Return the future of function(*arguments), on a given worker if it is there."""
-        where = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
-        self.futures.append(self.client.submit(function, *arguments, pure=False, **where))
-        return self.futures[-1]
-
-    def compute(self, delayed: Sequence[Any]) -> list[Any]:
-        """Return the futures of delayed values."""
-        futures = self.client.compute(list(delayed))
-        self.futures.extend(futures)
-        return futures
-
-    def release(self) -> None:
-        """Release all results now, and not when Python collects them."""
-        for future in self.futures:
-            future.release()
 
 
 class Dask(Threads):
@@ -93,17 +64,17 @@ class Dask(Threads):
     def client(self) -> Any:
         """The client, if it is running."""
         if self._client is None:
-            self._client = remote.running_client()
+            self._client = _running_client()
         self._refuse_closed()
         return self._client
 
     def place(self, shards: Sequence[Any]) -> "RemoteShards":
         """Send shards to the workers.  They are kept here as well, to replace lost ones."""
         kept = [Held([shard], f"shard {i}") for i, shard in enumerate(shards)]
-        with self._explained():
-            workers = self.spread([len(shard) for shard in shards])
-            futures = [self._send(*pair) for pair in zip(kept, workers, strict=True)]
-        return RemoteShards(self, futures, [1] * len(kept), workers, kept)
+        with self.explained():
+            homes = self.spread([1] * len(kept))
+            futures = [self.send(*pair) for pair in zip(kept, homes, strict=True)]
+        return RemoteShards(self, futures, [1] * len(kept), homes, kept)
 
     def sum(self, function: Callable[..., Any], shards: Sequence[Any], *arguments: Any) -> Any:
         """Sum over shards that were placed on the workers; over others in this process."""
@@ -114,84 +85,41 @@ class Dask(Threads):
         task = remote.pack((function, arguments))
         for _ in range(TRIES):
             try:
-                return self._sum(task, shards)
+                with self.explained():
+                    return self._sum(task, shards)
             except CancelledError:
                 shards.replace_lost()
         raise RuntimeError(f"Workers were lost again and again; {TRIES} tries of a pass failed.")
 
     def _sum(self, task: bytes, shards: "RemoteShards") -> Any:
         """Try a pass once."""
-        owners: list[tuple[str, int]] = self._owners(shards)
-        leaves: list[tuple[int, int, str]] = []
+        owners, leaves = shards.owners(), []
         remote.fold(owners, lambda *leaf: leaves.append(leaf), lambda a, b: None)
-        with self.tasks() as tasks:
-            is_light = len(leaves) * len(task) <= LIMITS.sent_bytes
-            sent = task if is_light else tasks.submit(hold, task)
-            parts = [
-                tasks.submit(
-                    remote.sum_part, sent, last - first, *shards.part(first, last), worker=worker
-                )
-                for first, last, worker in leaves
-            ]
-            if len(leaves) <= LIMITS.few_tasks:
-                results = map(remote.aligned, self.fetch_all(parts))
-                total = remote.fold(owners, lambda *_: next(results), add)
-            else:
-                futures, join = iter(parts), partial(tasks.submit, remote.add_apart)
-                future = remote.fold(owners, lambda *_: next(futures), join)
-                total = remote.aligned(self.fetch(future))
-            tasks.release()
-        return total
+        is_light = len(leaves) * len(task) <= LIMITS.sent_bytes
+        sent = task if is_light else self.submit(hold, task)
+        parts = [
+            self.submit(remote.sum_part, sent, last - first, *shards.part(first, last), home=worker)
+            for first, last, worker in leaves
+        ]
+        if len(leaves) <= LIMITS.few_tasks:
+            results = map(remote.aligned, self.fetch_all(parts))
+            return remote.fold(owners, lambda *_: next(results), add)
+        futures = iter(parts)
+        total = remote.fold(
+            owners, lambda *_: next(futures), lambda a, b: self.submit(remote.add_apart, a, b)
+        )
+        return remote.aligned(self.fetch(total))
 
-    def _owners(self, shards: "RemoteShards") -> list[tuple[str, int]]:
-        """Return the worker of each shard, and how many shards one task of it may sum.
+    def submit(self, function: Callable[..., Any], *arguments: Any, home: str | None = None) -> Any:
+        """Return the future of function(*arguments), on the worker `home` if it is there."""
+        where = {} if home is None else {"workers": [home], "allow_other_workers": True}
+        with _large_graphs():
+            return self.client.submit(function, *arguments, pure=False, **where)
 
-        A worker with several threads gets at least as many tasks.
-        """
-        if time.monotonic() - shards.looked >= LIMITS.look_seconds:
-            threads = self._threads_there()
-            self._settle(shards, threads)
-            each = [shards.homes[k] for k, _ in shards.parts]
-            most = {worker: max(1, each.count(worker) // n) for worker, n in threads.items()}
-            shards.owners = [(worker, most[worker]) for worker in each]
-            shards.looked = time.monotonic()
-        return shards.owners
-
-    def _settle(self, shards: "RemoteShards", threads: dict[str, int]) -> None:
-        """Find out where shards are, and move some if a worker has come or gone."""
-        where = self.client.who_has(shards.futures)
-        holders = [where.get(future.key, ()) for future in shards.futures]
-        shards.homes = remote.settle(shards.homes, holders, shards.sizes, threads)
-        for k, (home, those) in enumerate(zip(shards.homes, holders, strict=True)):
-            if those and home not in those:
-                logger.info("part %d of the rows moves to %s", k, home)
-                # a result of its own: of copies, Dask drops those it likes
-                move = Tasks(self.client).submit
-                shards.futures[k] = move(hold, shards.futures[k], worker=home)
-
-    def _threads_there(self) -> dict[str, int]:
-        """Wait for a worker and return the number of threads of each."""
-        if not self.client.nthreads():
-            self.client.wait_for_workers(1, timeout=LIMITS.worker_seconds)
-        return self.client.nthreads()
-
-    @contextmanager
-    def tasks(self) -> Iterator[Tasks]:
-        """Yield tasks for the cluster, which are cancelled if the with block ends in an error."""
-        import dask
-
-        tasks = Tasks(self.client)
-        try:
-            # tables may be larger than what Dask expects of a task
-            with (
-                self._explained(),
-                dask.config.set({"distributed.admin.large-graph-warning-threshold": "100GB"}),
-            ):
-                yield tasks
-        except BaseException:
-            with suppress(Exception):
-                self.client.cancel(tasks.futures)
-            raise
+    def compute(self, delayed: Sequence[Any]) -> list[Any]:
+        """Return the futures of delayed values."""
+        with _large_graphs():
+            return self.client.compute(list(delayed))
 
     def fetch(self, future: Any) -> Any:
         """Wait for the result of a future as long as the cluster can still deliver it."""
@@ -201,29 +129,32 @@ class Dask(Threads):
         """Wait for the results of futures, see `fetch`."""
         from distributed import wait
 
-        since = looked = time.monotonic()
+        since = time.monotonic()
         while True:
             check()
             with suppress(TimeoutError), self.client.as_current():
                 wait(futures, timeout=WAIT_SECONDS)
                 break
-            if time.monotonic() - looked < LIMITS.look_seconds:
-                continue
-            looked = time.monotonic()
             if self.client.nthreads():
-                since = looked
-            elif looked - since > LIMITS.worker_seconds:
+                since = time.monotonic()
+            elif time.monotonic() - since > LIMITS.worker_seconds:
                 raise RuntimeError(
                     f"The cluster has had no worker for {LIMITS.worker_seconds:g} seconds; start "
                     "some and fit again."
                 )
         return self.client.gather(futures)
 
+    def threads_there(self) -> dict[str, int]:
+        """Wait for a worker and return the number of threads of each."""
+        if not self.client.nthreads():
+            self.client.wait_for_workers(1, timeout=LIMITS.worker_seconds)
+        return self.client.nthreads()
+
     def spread(self, sizes: Sequence[int]) -> list[str]:
         """Choose a worker for each of some parts of the rows, see `remote.spread`."""
-        return remote.spread(sizes, self._threads_there())
+        return remote.spread(sizes, self.threads_there())
 
-    def _send(self, held: "Held", worker: str) -> Any:
+    def send(self, held: Held, worker: str) -> Any:
         """Send shards to a worker, or to another one if that is lost meanwhile."""
         for _ in range(TRIES - 1):
             check()
@@ -237,7 +168,7 @@ class Dask(Threads):
         return self.client.scatter(held, workers=[worker], hash=False)
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def explained(self) -> Iterator[None]:
         """Replace an error by that of a closed client, if it is closed."""
         try:
             yield
@@ -253,29 +184,73 @@ class Dask(Threads):
             )
 
 
+def _running_client() -> Any:
+    try:
+        from distributed import default_client
+    except ImportError as error:
+        raise ImportError(
+            f"engine='dask' needs Dask ({error}); install it with: pip install 'qtkm[dask]'"
+        ) from error
+    try:
+        return default_client()
+    except ValueError:
+        raise ValueError(
+            "engine='dask' and data of Dask need a running client; start one with "
+            "dask.distributed.Client()."
+        ) from None
+
+
+def _large_graphs() -> Any:
+    """Let tables be larger than Dask expects of a task, for the length of a with block."""
+    import dask
+
+    return dask.config.set({"distributed.admin.large-graph-warning-threshold": "100GB"})
+
+
 class RemoteShards(Shards):
     """Shards on the workers of a cluster, of which only sums can be computed.
 
-    `futures` are of one `Held` each, with `sizes` shards, on the workers `homes`, if those have
-    been chosen; `kept` are the same in this process, where a lost one cannot be computed again.
+    `futures` are of one `Held` each, with `sizes` shards, on the workers `homes`; `kept` are the
+    same in this process, where a lost one cannot be computed again.
     """
 
     def __init__(
-        self, engine: Dask, futures: list[Any], sizes: list[int],
-        homes: Sequence[str] | None = None, kept: list[Held] | None = None,
+        self, engine: Dask, futures: list[Any], sizes: list[int], homes: Sequence[str | None],
+        kept: list[Held] | None = None,
     ):  # fmt: skip
         self.engine, self.futures, self.sizes, self.kept = engine, futures, sizes, kept
-        self.homes: Any = [None] * len(sizes) if homes is None else list(homes)
-        self.parts = [(k, i) for k, size in enumerate(sizes) for i in range(size)]
-        #: as of when it was last asked where the shards are, see `Dask._owners`
-        self.owners: list[tuple[str, int]] = []
-        self.looked = float("-inf")
+        self.homes, self.parts = (
+            list(homes),
+            [(k, i) for k, n in enumerate(sizes) for i in range(n)],
+        )
+        self._owners: list[tuple[str, int]] = []
+        self._looked = float("-inf")
 
     def __len__(self) -> int:
         return len(self.parts)
 
     def __getitem__(self, i: Any) -> Any:
         raise TypeError("These shards are on the workers of a cluster; only sums over them come.")
+
+    def owners(self) -> list[tuple[str, int]]:
+        """Return the worker of each shard, and how many shards one task of it may sum.
+
+        A worker with several threads gets at least as many tasks.  Where workers have come or
+        gone since the last look, parts of the rows move.
+        """
+        if time.monotonic() - self._looked < LIMITS.look_seconds:
+            return self._owners
+        threads = self.engine.threads_there()
+        for k, home in enumerate(remote.spread(self.sizes, threads)):
+            if home != self.homes[k]:
+                logger.info("part %d of the rows moves to %s", k, home)
+                # a result of its own: of copies, Dask drops those it likes
+                self.futures[k] = self.engine.submit(hold, self.futures[k], home=home)
+                self.homes[k] = home
+        each: list[Any] = [self.homes[k] for k, _ in self.parts]
+        most = {worker: max(1, each.count(worker) // n) for worker, n in threads.items()}
+        self._owners, self._looked = [(worker, most[worker]) for worker in each], time.monotonic()
+        return self._owners
 
     def part(self, first: int, last: int) -> list[Any]:
         """Return the futures that hold a range of shards, after the number of shards to skip."""
@@ -291,16 +266,14 @@ class RemoteShards(Shards):
             shards = [map_targets(held, function).shards[0] for held in self.kept]
             self.__dict__.update(vars(self.engine.place(shards)))
             return
-        with self.engine.tasks() as tasks:
-            found = [
-                tasks.submit(map_targets, future, function, worker=home)
-                for future, home in zip(self.futures, self.homes, strict=True)
-            ]
-        self.futures, self.looked = found, float("-inf")
+        self.futures = [
+            self.engine.submit(map_targets, future, function, home=home)
+            for future, home in zip(self.futures, self.homes, strict=True)
+        ]
 
     def replace_lost(self) -> None:
         """Send anew what was lost with its worker."""
-        self.looked = float("-inf")
+        self._looked = float("-inf")
         lost = [k for k, future in enumerate(self.futures) if future.status in GONE]
         if self.kept is None:
             if not lost:
@@ -310,7 +283,7 @@ class RemoteShards(Shards):
                 "again."
             )
         logger.info("%d shards were lost with their workers and are sent anew", len(lost))
-        workers = self.engine.spread([1] * len(lost))
-        for k, worker in zip(lost, workers, strict=True):
-            self.homes[k] = worker
-            self.futures[k] = self.engine._send(self.kept[k], worker)
+        homes = self.engine.spread(self.sizes)
+        for k in lost:
+            self.homes[k] = homes[k]
+            self.futures[k] = self.engine.send(self.kept[k], homes[k])

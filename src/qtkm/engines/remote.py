@@ -119,59 +119,10 @@ def fold(
 def spread(sizes: Sequence[int], threads: dict[str, int]) -> list[str]:
     """Choose a worker for each of some parts of the rows: neighbours together, by their sizes.
 
-    `threads` has the number of threads of each worker, of which there is at least one.
+    `threads` has the number of threads of each worker, of which there is at least one. The same
+    workers get the same parts again.
     """
     slots = [worker for worker, count in sorted(threads.items()) for _ in range(count)]
     ends, total = accumulate(sizes), max(1, sum(sizes))
     middles = [end - size / 2 for end, size in zip(ends, sizes, strict=True)]
     return [slots[min(int(m / total * len(slots)), len(slots) - 1)] for m in middles]
-
-
-def settle(
-    homes: Sequence[str | None], holders: Sequence[Sequence[str]], sizes: Sequence[int],
-    threads: dict[str, int],
-) -> list[str]:  # fmt: skip
-    """Choose a worker for each part after workers have come or gone; as few as possible move.
-
-    `homes` are where the parts were before, if that is known, `holders` the workers that have each
-    now: none if it is about to be made again. `sizes` and `threads` as of `spread`.
-    """
-    load = dict.fromkeys(threads, 0)
-    own: dict[str, list[int]] = {worker: [] for worker in threads}
-
-    def cost(worker: str, more: int = 0) -> tuple[float, str]:
-        return (load[worker] + more) / threads[worker], worker
-
-    def put(k: int, worker: str) -> None:
-        load[worker] += sizes[k]
-        own[worker].append(k)
-
-    for k, (home, those) in enumerate(zip(homes, holders, strict=True)):
-        there = [worker for worker in those if worker in threads] or list(threads)
-        put(k, home if home in there else min(cost(worker, sizes[k]) for worker in there)[1])
-    for _ in sizes:
-        worst, busiest = max(map(cost, threads))
-        k = own[busiest][-1] if own[busiest] else -1
-        best, worker = min(cost(worker, sizes[k]) for worker in threads)
-        if best >= worst:
-            break
-        load[busiest] -= sizes[own[busiest].pop()]
-        put(k, worker)
-    return [worker for _, worker in sorted((k, w) for w, parts in own.items() for k in parts)]
-
-
-def running_client() -> Any:
-    """Return the active Dask client."""
-    try:
-        from distributed import default_client
-    except ImportError as error:
-        raise ImportError(
-            f"engine='dask' needs Dask ({error}); install it with: pip install 'qtkm[dask]'"
-        ) from error
-    try:
-        return default_client()
-    except ValueError:
-        raise ValueError(
-            "engine='dask' and data of Dask need a running client; start one with "
-            "dask.distributed.Client()."
-        ) from None

@@ -87,17 +87,18 @@ class Partitions(Table):
         for number, bounds in pieces.items():
             delayed.append(_delay(_code_block, shared, self._delayed[number], bounds, first))
             first += len(bounds)
-        with self.engine.tasks() as tasks:
-            coded = tasks.compute(delayed)
-            counts = list(self._fetch("encode", pieces, [tasks.submit(_count, c) for c in coded]))
-            workers = self.engine.spread([len(bounds) for bounds in pieces.values()])
+        with self.engine.explained():
+            coded = self.engine.compute(delayed)
+            counted = [self.engine.submit(_count, each) for each in coded]
+            counts = list(self._fetch("encode", pieces, counted))
+            homes = self.engine.spread([len(bounds) for bounds in pieces.values()])
 
             def place(kind: int) -> RemoteShards:
-                pairs = zip(coded, workers, strict=True)
                 futures = [
-                    tasks.submit(itemgetter(kind), own, worker=where) for own, where in pairs
+                    self.engine.submit(itemgetter(kind), own, home=home)
+                    for own, home in zip(coded, homes, strict=True)
                 ]
-                return RemoteShards(self.engine, futures, [c[kind] for c in counts], workers)
+                return RemoteShards(self.engine, futures, [c[kind] for c in counts], homes)
 
             train, validation = place(0), place(1)
         if splitter.wanted and not any(aside for _, aside in counts):
@@ -108,8 +109,8 @@ class Partitions(Table):
         return self._arranged(splitter, train, validation)
 
     def _each(self, what: str, delayed: list[Any]) -> Iterator[Any]:
-        with self.engine.tasks() as tasks:
-            yield from self._fetch(what, range(len(delayed)), tasks.compute(delayed))
+        with self.engine.explained():
+            yield from self._fetch(what, range(len(delayed)), self.engine.compute(delayed))
 
     def _fetch(self, what: str, numbers: Iterable[int], futures: list[Any]) -> Iterator[Any]:
         """Yield the results of some partitions, with a progress bar if the model is verbose."""
