@@ -1,6 +1,6 @@
 """Display of a search: the scores of all candidates against each parameter."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,9 +32,6 @@ class SearchDisplay(Display):
         As `cv_results_`.
     best : int
         Index of the chosen candidate.
-    parameters : sequence of str or None, default=None
-        Parameters to draw, among ``alpha``, ``n_basis``, ``period`` and ``rank``; None for all
-        with more than one value.
     score_name : str, default="score"
         Name of the score.
 
@@ -44,34 +41,25 @@ class SearchDisplay(Display):
         The panels, after `plot`.
     """
 
-    def __init__(
-        self,
-        results: Mapping[str, Any],
-        best: int,
-        parameters: Sequence[str] | None = None,
-        score_name: str = "score",
-    ):
+    def __init__(self, results: Mapping[str, Any], best: int, score_name: str = "score"):
         self.results, self.best, self.score_name = results, best, score_name
-        self.parameters = _choose(results, parameters)
+        tried = [name for name in PARAMETERS if f"param_{name}" in results]
+        varied = [name for name in tried if len(_places(results[f"param_{name}"])[0]) > 1]
+        self.parameters = varied or tried[:1]
         self.figure_size = (2.4 + 2.3 * len(self.parameters), 3.6)
 
     @classmethod
-    def from_estimator(
-        cls, search: Any, *, parameters: Sequence[str] | None = None, ax: "Axes | None" = None
-    ) -> "SearchDisplay":
+    def from_estimator(cls, search: Any, *, ax: "Axes | None" = None) -> "SearchDisplay":
         """Draw the candidates of a fitted search.
 
         Parameters
         ----------
         search : QTKMRegressorCV or QTKMClassifierCV
-        parameters : sequence of str, optional
-            Parameters to draw; by default all that were varied.
         ax : matplotlib Axes, optional
             Axes to divide into panels.
         """
         check_is_fitted(search, "cv_results_")
-        name = name_score(search)
-        return cls(search.cv_results_, search.best_index_, parameters, name).plot(ax)
+        return cls(search.cv_results_, search.best_index_, name_score(search)).plot(ax)
 
     def _draw(self, ax: "Axes") -> None:
         ax.set_axis_off()
@@ -118,19 +106,6 @@ class SearchDisplay(Display):
         ax.set_xlabel(name)
         name_ticks(ax.xaxis, labels)
         plain(ax)
-
-
-def _choose(results: Mapping[str, Any], parameters: Sequence[str] | None) -> list[str]:
-    tried = [name for name in PARAMETERS if f"param_{name}" in results]
-    if parameters is None:
-        varied = [name for name in tried if len(_places(results[f"param_{name}"])[0]) > 1]
-        return varied or tried[:1]
-    unknown = [name for name in parameters if name not in tried]
-    if unknown or isinstance(parameters, str) or not parameters:
-        raise ValueError(
-            f"parameters={parameters!r} must be a list of some of {', '.join(map(repr, tried))}."
-        )
-    return list(parameters)
 
 
 def _places(values: Any) -> tuple[list[str], NDArray[np.int64]]:

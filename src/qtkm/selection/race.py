@@ -160,9 +160,9 @@ class Race:
 
     def run(self) -> None:
         """Run all rounds; a KeyboardInterrupt leaves the candidates as they are."""
-        sizes = [len(self.candidates)]
-        while sizes[-1] > LIMITS.fewest_candidates:
-            sizes.append(-(-sizes[-1] // FEWER))
+        sizes, fewest = [len(self.candidates)], LIMITS.fewest_candidates
+        while sizes[-1] > fewest:
+            sizes.append(max(fewest, -(-sizes[-1] // FEWER)))
         self.n_rounds = last = len(sizes)
         # the scores of large folds differ less between folds than between candidates
         most = 1 if len(self.folds[0][1]) >= LIMITS.large_fold else len(self.folds)
