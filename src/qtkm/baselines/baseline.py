@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..estimators import defaults, parts
@@ -53,6 +54,9 @@ class Baseline(RegressorMixin, BaseEstimator):
     period : float, "auto" or a sequence of these, default="auto"
         Period L ≥ 1 of the Fourier basis, in units of the column's box. Not used by the power
         basis.
+    alpha : float or "auto", default="auto"
+        Penalty on the squared norm of the weights, relative to the mean loss of scaled
+        targets. "auto" is 1 over the number of rows; 0 is minimum-norm least squares.
     bounds : (low, high), a sequence of pairs or None, default=None
         Range of all columns, or of each, that is mapped to the box [0, 1]. None uses the minimum
         and maximum of the training rows.
@@ -112,9 +116,8 @@ class Baseline(RegressorMixin, BaseEstimator):
         self._boxes = [column.box for column in inputs.columns]
         self._scale = as_given(target.shape[1])
         if self.normalize_y:
-            mean = np.average(target[keep], axis=0, weights=weight[keep])
-            squares = (target[keep] - mean) ** 2
-            self._scale = standardize(mean, np.average(squares, axis=0, weights=weight[keep]))
+            scaler = StandardScaler().fit(target[keep], None, weight[keep])
+            self._scale = standardize(scaler.mean_, scaler.var_)
         self._shape = count_distinct(arrays), len(arrays)
         self._y_ndim = np.ndim(y)
         return ScaledRows(self._to_unit(X), self._scale.apply(target), weight)

@@ -72,9 +72,6 @@ class ProductKernelRidge(KernelRidge):
     ----------
     basis : {"fourier", "power"}, Fourier, Power, or a sequence of these, default="fourier"
         Basis of the columns, as in `QTKMRegressor`. Its quantization has no effect.
-    alpha : float or "auto", default="auto"
-        Penalty on the squared norm of the weights, relative to the mean loss of scaled
-        targets. "auto" is 1 over the number of rows.
     penalty : {"ridge", "matern", "rbf"}, Penalty, or a sequence of these, default="ridge"
         Prior of the weights of all columns, or of each: "ridge" is the norm of the paper, others
         have variances s that depend on the frequency, see `qtkm.penalties`.
@@ -88,10 +85,6 @@ class ProductKernelRidge(KernelRidge):
     columns_ : list of dict
         One dict per column: ``name``; ``basis``, the feature map with all its parameters;
         ``bounds``.
-
-    See Also
-    --------
-    ProductKernelRidgeCV : The same with `alpha` and `period` chosen by cross-validation.
 
     Notes
     -----

@@ -22,8 +22,8 @@ LEAST_RIDGE = 1e-8
 class RandomFourierRidge(Baseline):
     """Ridge regression on random Fourier features.
 
-    `QTKMRegressor` learns a few of the product features from data; this model draws features from
-    the same band at random.
+    `QTKMRegressor` learns a few of the product features from data; this model draws features at
+    random, from the band of the same `n_basis` and `period`.
 
     Parameters
     ----------
@@ -31,13 +31,6 @@ class RandomFourierRidge(Baseline):
         Number P of random features, and of weights per output.
     kind : {"complex", "real"}, default="complex"
         Complex exponentials, or cosines with half their band.
-    n_basis : int, "auto" or a sequence of these, default=16
-        Number M of basis functions of a column, from whose band the frequencies are drawn.
-    period : float, "auto" or a sequence of these, default="auto"
-        Period L ≥ 1 of that basis, in units of the column's box.
-    alpha : float or "auto", default="auto"
-        Penalty on the squared norm of the weights, relative to the mean loss of scaled
-        targets. "auto" is 1 over the number of rows; 0 is minimum-norm least squares.
     random_state : int, RandomState or None, default=None
         Seed for the features. Up to their scale, the first features are the same for every
         `n_components`.
