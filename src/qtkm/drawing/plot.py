@@ -75,12 +75,12 @@ def plot(
         raise ImportError("Plots of networks need matplotlib: pip install qtkm[plot]") from error
     layout = lay_out(structure)
     legs = place_legs(structure, layout)
-    labels = [_leg_label(layout, *leg) for leg in legs]
+    sizes = [_leg_label(layout, *leg) for leg in legs]
     columns = name_columns(layout, legs, column_names)
     reach = [*layout.points, *layout.shared.values()]
-    for label in columns + labels:
+    for label in columns + sizes:
         back = 2 * label.point - label.end if label.side == "center" else label.point
-        reach += [label.end, label.point, back]
+        reach += [label.end, back]
     low, high = np.min(reach, axis=0) - 0.4, np.max(reach, axis=0) + 0.4
     if ax is None:
         width, height = (high - low) * min(UNIT, LARGEST / max(high - low))
@@ -93,10 +93,9 @@ def plot(
     pen = _Pen(ax, pixels * 72 / ax.figure.dpi)
     _draw_lines(pen, structure, layout, legs)
     _draw_vertices(pen, structure, layout)
-    for label in labels:
-        pen.text(label, color=LINE_COLOUR)
-    for label in columns:
-        pen.text(label, weight="bold", color=LINE_COLOUR)
+    for labels, weight in ((sizes, "normal"), (columns, "bold")):
+        for label in labels:
+            pen.text(label, weight=weight, color=LINE_COLOUR)
     return ax
 
 
@@ -202,10 +201,9 @@ def lay_out(structure: Structure) -> Layout:
 
 def _chain(structure: Structure) -> Layout | None:
     """Lay out a chain as a row or, as a ring, a circle; None for other networks."""
-    chain = find_chain(structure)
-    if chain is None:
+    order, path = find_chain(structure) or ([], [])
+    if not order:
         return None
-    order, path = chain
     is_open = path[0] is None
     flat = np.zeros((len(order), 2))
     flat[order, 0] = np.arange(len(order)) + is_open
@@ -220,10 +218,10 @@ def _grid(structure: Structure) -> Layout | None:
     if structure.shared or any(len(own) != 1 for own in sites):
         return None
     points = np.array([own[0] for own in sites])
-    for e in structure.bonds:
-        a, b = structure.edges[e].vertices
-        if np.abs(points[a] - points[b]).sum() != 1:
-            return None
+    bonds = [structure.edges[e].vertices for e in structure.bonds]
+    ends = np.array(bonds, dtype=int).reshape(-1, 2).T
+    if (np.abs(points[ends[0]] - points[ends[1]]).sum(axis=1) != 1).any():
+        return None
     return Layout("grid", points * [1.2, -1.0], np.full(len(points), -135.0), {})
 
 
@@ -322,8 +320,6 @@ def place_legs(structure: Structure, layout: Layout) -> list[tuple[Edge, int, ND
         taken = np.array([_angle(end - point) for end in ends])
         for i, edge in enumerate(own):
             angle = layout.down[v] + 50 * (i - (len(own) - 1) / 2)
-            if layout.kind == "grid":
-                angle = -45.0 if edge.is_outputs else -135.0
             if np.isnan(angle):  # where there is most room
                 gaps = np.abs((options[:, None] - taken + 180) % 360 - 180)
                 angle = options[np.argmax(np.round(gaps.min(axis=1, initial=180)))]

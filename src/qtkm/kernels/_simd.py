@@ -219,11 +219,11 @@ def multiply_lines(
 ) -> None:
     """Line at `to` of `out` = scale times the product of `count` lines of a table.
 
-    Arrays are (out, table, places): from `at` on, `places` holds where the lines begin.  With two
+    Arrays are (out, table, places): from `at` on, `places` holds where the lines begin.  With
     `sums` of complex numbers, out gets the planes X+Y, X-Y and Y of `kernels.grams`.
     """
     out, table, _ = loop.lines(half)
-    is_mixed = len(loop.kinds[-2]) == loop.n_planes == 2
+    is_mixed = len(loop.kinds[-2]) > 1
     out.count = 3 if is_mixed else out.count
     if loop.number == _SINGLE:
         scale = loop.builder.fptrunc(scale, _SINGLE)

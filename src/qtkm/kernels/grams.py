@@ -7,9 +7,11 @@ in a product of large matrices, and no memory is reordered.  Sums of blocks are 
 (size, half) for each product; `pack` makes upper triangles of them, row by row, whose numbers
 alternate Re, Im where the model is complex.
 
-Three products of reals are enough for Σ ḡgᵀ of complex g = x + iy, where two triangles and a square
-would take four: of (X+Y)ᵀ(X-Y) the antisymmetric part is YᵀX - XᵀY, and the symmetric one
-XᵀX - YᵀY, which twice the triangle YᵀY makes XᵀX + YᵀY.
+Lines of complex g = x + iy have the planes X+Y, X-Y and Y, since a square and a triangle are then
+enough for Σ ḡgᵀ, where two triangles and a square would be needed otherwise: of (X+Y)ᵀ(X-Y) the
+antisymmetric part is YᵀX - XᵀY, and the symmetric one XᵀX - YᵀY, which twice the triangle YᵀY makes
+XᵀX + YᵀY.  The triangle (X+Y)ᵀ(X+Y), of which this leaves XᵀY + YᵀX, gives Σ ggᵀ as well.  The
+tuple `sums` has as many entries as there are such products: 1 if all is real, else 2 or 3.
 """
 
 from typing import Any
@@ -40,14 +42,14 @@ def block_rows(width, itemsize):
 
 @jit
 def block_planes(sums):
-    """Planes of the lines of a block: X; X+Y, X-Y, Y; X, Y.  As many products as `sums` has."""
-    return 1 if len(sums) == 1 else 3 if len(sums) == 2 else 2
+    """Planes of the lines of a block."""
+    return 1 if len(sums) == 1 else 3
 
 
 @jit
 def mix(block, count, half, sums):
-    """Turn planes X, Y of the first lines of a block into the three that its products need."""
-    if len(sums) == 2:
+    """Turn planes X, Y of the first lines of a block into X+Y, X-Y and Y."""
+    if len(sums) > 1:
         for n in range(index(count)):
             for r in range(index(half)):
                 x, y = block[n, r], block[n, index(half) + r]
@@ -93,8 +95,7 @@ _tile_32, _tile_16, _tile_8, _tile_4 = (_tile(width) for width in (32, 16, 8, 4)
 @jit
 def new_squares(size, half, sums):
     """Squares of zeros for the products of blocks; lines that only fill a tile are there, too."""
-    count = 1 if len(sums) == 1 else 2 if len(sums) == 2 else 3
-    return np.zeros((count, size + (-size) % ENTRIES, half))
+    return np.zeros((len(sums), size + (-size) % ENTRIES, half))
 
 
 @jit
@@ -127,13 +128,11 @@ def add_gram(block, count, size, squares, sums):
     """Add the products of the planes of the first `count` lines of a block, of `size` entries."""
     if len(sums) == 1:
         _add_product(block, count, size, (0, 0), squares, 0, False)
-    elif len(sums) == 2:
+    else:
         _add_product(block, count, size, (0, 1), squares, 0, True)
         _add_product(block, count, size, (2, 2), squares, 1, False)
-    else:
-        _add_product(block, count, size, (0, 0), squares, 0, False)
-        _add_product(block, count, size, (1, 1), squares, 1, False)
-        _add_product(block, count, size, (0, 1), squares, 2, True)
+    if len(sums) == 3:
+        _add_product(block, count, size, (0, 0), squares, 2, False)
 
 
 @jit
@@ -142,20 +141,16 @@ def pack(squares, size, sums, hermitian, symmetric, slot):
     n, at, p = index(size), index(slot), index(0)
     for r in range(n):
         for s in range(r, n):
-            q = p + s - r
+            q, one, other = p + s - r, squares[index(0), r, s], squares[index(0), s, r]
             if len(sums) == 1:
-                hermitian[at, q] = squares[index(0), r, s]
-                continue
-            re, im = q + q, q + q + index(1)
-            if len(sums) == 2:
-                one, other = squares[index(0), r, s], squares[index(0), s, r]
-                hermitian[at, re] = 0.5 * (one + other) + 2 * squares[index(1), r, s]
-                hermitian[at, im] = 0.5 * (other - one)
+                hermitian[at, q] = one
             else:
-                xx, yy = squares[index(0), r, s], squares[index(1), r, s]
-                xy, yx = squares[index(2), r, s], squares[index(2), s, r]
-                hermitian[at, re], hermitian[at, im] = xx + yy, xy - yx
-                symmetric[at, re], symmetric[at, im] = xx - yy, xy + yx
+                re, im = q + q, q + q + index(1)
+                real = 0.5 * (one + other) + 2 * squares[index(1), r, s]
+                hermitian[at, re], hermitian[at, im] = real, 0.5 * (other - one)
+            if len(sums) == 3:
+                symmetric[at, re] = 0.5 * (one + other)
+                symmetric[at, im] = squares[index(2), r, s] - real
         p += n - r
     squares[:] = 0
 
@@ -173,11 +168,9 @@ def add_products(block, count, target, line, rhs, slot, sums):
             (width, width, width), index(count), width, (0,),
         )  # fmt: skip
         for r in range(half):
-            if len(sums) == 2:  # of X - Y and Y
+            if len(sums) == 1:
+                rhs[slot, k, r] += line[r]
+            else:  # of X - Y and Y
                 y = line[index(2) * half + r]
                 rhs[slot, k, r] += line[half + r] + y
                 rhs[slot, k, half + r] += y
-            else:
-                rhs[slot, k, r] += line[r]
-                if len(sums) > 2:
-                    rhs[slot, k, half + r] += line[half + r]

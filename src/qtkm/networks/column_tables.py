@@ -405,7 +405,7 @@ class Tables:
         width = len(planes) * size * (size + 1) // 2
         grams = np.empty((n_slots, width)), np.empty((n_slots if both else 0, width))
         rhs = np.empty((n_slots, n_right, len(planes) * padded(size)))
-        sums = (0,) * 4 if both else planes
+        sums = (*planes, 0) if both else planes
         closing = to_lines(self.turn(self.closing), self.is_complex)
         around = self.buffer(), self.behind(), self.around, closing
 

@@ -19,6 +19,7 @@ from numbers import Integral
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import DTypeLike, NDArray
+from scipy.sparse.csgraph import connected_components
 
 from ...parameters import check_number
 from ...protocols import Arrays, Columns, Cores, Given, Levels, Map, Precisions, Radices, Run
@@ -162,13 +163,11 @@ class Drawing:
                 )
         found, structure = None, self.as_drawn(n_outputs, vertex)
         while found != structure:
-            found = structure
-            sizes = [
-                min(edge.size, largest_size(found, e)) if edge.is_bond else edge.size
-                for e, edge in enumerate(found.edges)
-            ]
-            edges = tuple(map(lambda edge, size: replace(edge, size=size), found.edges, sizes))
-            structure = replace(found, edges=edges)
+            found, edges = structure, list(structure.edges)
+            for e in found.bonds:
+                size = min(edges[e].size, largest_size(found, e))
+                edges[e] = replace(edges[e], size=size)
+            structure = replace(found, edges=tuple(edges))
         return structure
 
 
@@ -207,12 +206,11 @@ class Graph(GraphNetwork):
         vertices = {node: list(data.get("legs", ())) for node, data in graph.nodes(data=True)}
         edges, count = [], Counter[str]()
         for a, b, data in graph.edges(data=True):
-            name = f"{a}-{b}"
             if "size" not in data:
-                raise ValueError(f"Edge {name} has no attribute 'size', the dimension of the bond.")
-            count[name] += 1
-            name = name if count[name] == 1 else f"{name} ({count[name]})"
-            edges.append((name, (a, b), data["size"]))
+                raise ValueError(f"Edge {a}-{b} has no attribute 'size', the size of the bond.")
+            count[f"{a}-{b}"] += 1
+            again = f" ({n})" if (n := count[f"{a}-{b}"]) > 1 else ""
+            edges.append((f"{a}-{b}{again}", (a, b), data["size"]))
         return cls(vertices, edges)
 
     def check(self) -> None:
@@ -221,18 +219,22 @@ class Graph(GraphNetwork):
                 f"vertices={self.vertices!r} must be a mapping from the name of every vertex to "
                 "its legs, such as {'a': [(0, 0)], 'b': []}."
             )
-        for name, legs in self.vertices.items():
-            for leg in legs:
-                if leg != OUTPUTS and not _is_site(leg):
-                    raise ValueError(
-                        f"Leg {leg!r} of vertex {name!r} must be a site (column, level) of two "
-                        "integers >= 0, or 'outputs'."
-                    )
-        names = Counter(_read(edge)[0] for edge in self.edges)
-        for name, count in names.items():
-            if count > 1:
-                raise ValueError(f"{count} edges are called {name!r}; give each its own name.")
-        for name, members, size in map(_read, self.edges):
+        for name, leg in ((name, leg) for name, legs in self.vertices.items() for leg in legs):
+            is_site = np.shape(leg) == (2,) and all(
+                isinstance(i, Integral) and int(i) >= 0 for i in leg
+            )
+            if leg != OUTPUTS and not is_site:
+                raise ValueError(
+                    f"Leg {leg!r} of vertex {name!r} must be a site (column, level) of two "
+                    "integers >= 0, or 'outputs'."
+                )
+        edges = list(map(_read, self.edges))
+        names = Counter(name for name, _, _ in edges)
+        for name, members, size in edges:
+            if names[name] > 1:
+                raise ValueError(
+                    f"{names[name]} edges are called {name!r}; give each its own name."
+                )
             check_number(f"The size of edge {name!r}", size, Integral, 1)
             for vertex in members:
                 if vertex not in self.vertices:
@@ -248,10 +250,8 @@ class Graph(GraphNetwork):
 
     def build(self, radices: Radices, n_outputs: int) -> Structure:
         drawing, owners, names = Drawing(radices), dict[Site | str, int](), list(self.vertices)
-        bonds = [
-            (drawing.wire(str(name), size), members)
-            for name, members, size in map(_read, self.edges)
-        ]
+        edges = map(_read, self.edges)
+        bonds = [(drawing.wire(str(name), size), members) for name, members, size in edges]
         sites = {(d, k): w for d, own in enumerate(drawing.sites) for k, w in enumerate(own)}
         for v, (name, legs) in enumerate(self.vertices.items()):
             for given in legs:
@@ -311,16 +311,14 @@ def largest_size(structure: Structure, bond: int) -> int:
 
 def check_structure(structure: Structure) -> None:
     """Raise a ValueError for a structure that falls apart, is too large or has spare entries."""
-    reached, new = set(), {0}
-    while new:
-        reached |= new
-        edges = {e for v in new for e in structure.edges_of[v]}
-        new = {v for e in edges for v in structure.edges[e].vertices} - reached
-    if len(reached) < len(structure.vertices):
-        name = next(n for v, n in enumerate(structure.vertices) if v not in reached)
+    edges = range(len(structure.edges))
+    meets = np.array([[e in own for e in edges] for own in structure.edges_of], dtype=int)
+    apart = np.flatnonzero(connected_components(meets @ meets.T)[1])
+    if apart.size:
         raise ValueError(
-            f"Nothing joins vertex {name!r} to vertex {structure.vertices[0]!r}; add a bond, of "
-            "size 1 if they are to be independent factors."
+            f"Nothing joins vertex {structure.vertices[apart[0]]!r} to vertex "
+            f"{structure.vertices[0]!r}; add a bond, of size 1 if they are to be independent "
+            "factors."
         )
     for name, shape in zip(structure.vertices, structure.shapes, strict=True):
         if math.prod(shape) > LARGEST_CORE or len(shape) > MOST_EDGES:
@@ -370,14 +368,6 @@ def _read(edge: Given) -> tuple[Given, tuple[Given, ...], Given]:
         return name, tuple(members), size
     except (TypeError, ValueError):
         raise ValueError(f"Edge {edge!r} must be a tuple (name, vertices, size).") from None
-
-
-def _is_site(site: Given) -> bool:
-    try:
-        column, level = site
-    except (TypeError, ValueError):
-        return False
-    return all(isinstance(i, Integral) and int(i) >= 0 for i in (column, level))
 
 
 def _say(site: Site | str) -> str:

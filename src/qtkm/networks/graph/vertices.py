@@ -14,7 +14,6 @@ environment.  Three things make the least-squares problem of its core fall apart
 import math
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property, lru_cache, partial
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -22,15 +21,13 @@ from numpy.typing import DTypeLike, NDArray
 from ...protocols import AnyShard, Arrays, Columns, Cores, Pass, Precisions, Run, Setting, Span
 from ...structure import Structure
 from .. import design
-from ..column_tables import add_all
+from ..column_tables import PARTS, add_all
 from ..design import PLANNED_ROWS, ROWS, Term, Tree, join
 from ..problem import least_squares
 from ..train.gauge import balance
 
 #: entries of all arrays that one block of rows makes
 BLOCK_ENTRIES = 1 << 20
-#: entries of all sums that the tasks of a shard hold at a time
-SUM_ENTRIES = 1 << 25
 #: entries of the matrices of a local problem; in double precision they take 400 MB, or twice that
 LARGEST_MATRIX = 50_000_000
 
@@ -185,17 +182,13 @@ class NetworkRows:
     ) -> tuple[NDArray, ...]:
         """Return arrays of given shapes, summed by accumulate(arrays, factors, part)."""
 
-        def task(blocks: list[tuple[int, int]]) -> tuple[NDArray, ...]:
+        def task(bounds: tuple[int, int]) -> tuple[NDArray, ...]:
             total = tuple(np.zeros(shape, dtype=self.double) for shape in shapes)
-            for part in (part for bounds in blocks for part in self.pieces(*bounds)):
+            for part in self.pieces(*bounds):
                 accumulate(total, self.factors(shard.codes[part]), part)
             return total
 
-        # so few tasks that their sums fit into memory together
-        blocks, numbers = shard.blocks(), sum(map(math.prod, shapes))
-        count = min(len(blocks), max(1, SUM_ENTRIES // max(1, numbers)))
-        ends = [len(blocks) * i // count for i in range(count + 1)]
-        return add_all(run(task, [blocks[a:b] for a, b in pairwise(ends)]))
+        return add_all(run(task, shard.parts(PARTS)))
 
 
 class GraphIterate:
