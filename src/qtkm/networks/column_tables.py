@@ -293,9 +293,8 @@ class Tables:
     def tangents(self, shard: AnyShard, run: Run, moves: Arrays, closing: NDArray) -> NDArray:
         """Return the change of the responses from changes of tables and closing."""
         if is_large(shard):
-            own = self.buffer()
-            later = own if self.later is None else self.buffer("", self.later)
-            buffers = [own, later, self.buffer("", moves)]
+            behind = self.buffer() if self.later is None else self.buffer("", self.later)
+            buffers = [self.buffer(), behind, self.buffer("", moves)]
             return self._closed(shard, run, "changes", buffers, [closing, self.closing])
         rows = self.rows(shard.codes)
         later = rows if self.later is None else self.rows(shard.codes, self.later)
@@ -325,7 +324,7 @@ class Tables:
         shapes, ends = [table.shape for table in tables], self.ends(tables)
         known, buffer = self._packed.get(name, ([], np.empty(0)))
         if [table.shape for table in known] != shapes:
-            known, buffer = [], empty_lines(ends[-1:], self.dtype)
+            known, buffer = [], empty_lines((ends[-1],), self.dtype)
         for d, table in enumerate(tables):
             if not known or table is not known[d]:
                 to_lines(table, self.is_complex, buffer[ends[d] : ends[d + 1]])
