@@ -178,7 +178,8 @@ class Search:
             return alone
         if self._is_behind(best):
             return best
-        self.network = self._refined(self._grown(self._with_all_rows(best)))
+        best = self._grown(self._with_all_rows(best))
+        self.network = self._walked(best, 1.0, most=MOST_ROUNDS)
         return self.network
 
     def _with_all_rows(self, best: Trial) -> Trial:
@@ -201,30 +202,41 @@ class Search:
         states = [fold.begin(self.rank, self.rng) for fold in self.folds]
         return self.judge(self._fitted(states, size, FIRST_EPOCHS), size)
 
+    def _walked(
+        self, best: Trial, factor: float, epochs: int = GROWING, most: int = 99, gain: float = GAIN
+    ) -> Trial:
+        """Multiply the penalty by a factor as long as held-out rows improve.
+
+        A number of epochs follows each step; none means that every step starts anew.
+        """
+        for _ in range(most):
+            size = best.size * factor
+            if factor != 1 and not LEAST < size < GREATEST:
+                break
+            trial = self.further(best, size, epochs) if epochs else self._started(size)
+            if trial.error >= best.error * (1 - gain):
+                break
+            best = trial
+            if not epochs and self._is_behind(best):
+                break
+        return best
+
     def _network(self) -> Trial:
         """Return the best network of the first rank: decades of the penalty, then a finer step."""
         if self.size is not None:
             return self._started(self.size)
-        first = FIRST
+        size = FIRST
         if self.prior is not None:
-            first = float(np.clip(10.0 ** np.round(np.log10(self.prior.noise)), *FIRSTS))
-        best = self._started(first)
+            size = float(np.clip(10.0 ** np.round(np.log10(self.prior.noise)), *FIRSTS))
+        first = best = self._started(size)
         if self._is_useless(best):
             return best
-        for factor in (0.1, 10.0):
-            while LEAST < best.size * factor < GREATEST and not self._is_behind(best):
-                trial = self._started(best.size * factor)
-                if trial.error >= best.error * (1 - GAIN):
-                    break
-                best = trial
-            if best.size != first:
-                break
-        for factor in (1 / STEP, STEP):
-            if self._is_behind(best):
-                break
-            trial = self.further(best, best.size * factor, REFINING)
-            if trial.error < best.error * (1 - GAIN):
-                return trial
+        steps = ((0.1, 0, 99), (10.0, 0, 99)), ((1 / STEP, REFINING, 1), (STEP, REFINING, 1))
+        for pair in steps:
+            first = best
+            for step in pair:
+                if best is first and not self._is_behind(best):
+                    best = self._walked(best, *step)
         return best
 
     def _is_behind(self, best: Trial) -> bool:
@@ -271,35 +283,17 @@ class Search:
             if trial.error >= best.error:
                 break
             best = trial
-        if best is first and best.size / STEP > LEAST:
-            trial = self.further(best, best.size / STEP, GROWING)
-            best = trial if trial.error < best.error else best
-        return best
+        return self._walked(best, 1 / STEP, most=1, gain=0.0) if best is first else best
 
     def _slid(self, best: Trial, most: int) -> Trial:
         """Move the penalty as long as held-out rows improve, first in the last direction."""
         if self.size is not None:
             return best
         for factor in (self.direction, 1 / self.direction):
-            before = best
-            for _ in range(most):
-                trial = self.further(best, best.size * factor, GROWING)
-                if trial.error >= best.error * (1 - GAIN):
-                    break
-                best, self.direction = trial, factor
-                if not LEAST < best.size * factor < GREATEST:
-                    return best
-            if best is not before:
-                break
-        return best
-
-    def _refined(self, best: Trial) -> Trial:
-        """Run more epochs as long as held-out rows improve."""
-        for _ in range(MOST_ROUNDS):
-            trial = self.further(best, best.size, GROWING)
-            if trial.error > best.error * (1 - GAIN):
-                break
-            best = trial
+            found = self._walked(best, factor, most=most)
+            if found is not best:
+                self.direction = factor
+                return found
         return best
 
     def _most(self) -> int:
