@@ -54,7 +54,7 @@ def test_a_place_that_cannot_be_written_to_is_refused_first(inside, monkeypatch,
     (inside / "folder").mkdir()
     for out, message in [
         ("folder", "folder is a folder; name a file in it"),
-        ("rows.csv/m.qtkm", "rows.csv is a file, not a folder"),
+        ("rows.csv/m.qtkm", "rows.csv/m.qtkm cannot be written to rows.csv: Not a directory"),
     ]:
         assert command("fit", "rows.csv", "--target", "power", "--out", out) == 1
         assert message in sentence(capsys)
@@ -67,7 +67,7 @@ def test_a_folder_that_may_not_be_written_to_is_refused_first(inside, monkeypatc
     monkeypatch.setattr("tempfile.TemporaryFile", denied)
     monkeypatch.setattr(training, "Survey", refuse)
     assert command("fit", "rows.csv", "--target", "power", "--out", "new.qtkm") == 1
-    assert ". is not writable (Permission denied)" in sentence(capsys)
+    assert "new.qtkm cannot be written to .: Permission denied" in sentence(capsys)
     assert command("predict", "m.qtkm", "rows.csv", "--out", "p.csv") == 1
     assert "p.csv cannot be written" in sentence(capsys)
 
@@ -75,7 +75,7 @@ def test_a_folder_that_may_not_be_written_to_is_refused_first(inside, monkeypatc
 def test_the_demo_refuses_such_a_place_first(inside, monkeypatch, capsys):
     monkeypatch.setattr("qtkm.experiments.nyc_flights.run", refuse)
     assert command("demo", "--output", "rows.csv") == 1
-    assert "rows.csv is a file, not a folder" in sentence(capsys)
+    assert "cannot be written to rows.csv: File exists" in sentence(capsys)
 
 
 def test_a_disk_that_is_full_in_the_end_loses_no_model(inside, monkeypatch, capsys):

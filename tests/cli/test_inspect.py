@@ -209,7 +209,7 @@ def test_without_matplotlib_the_extra_is_named(folder, tmp_path, monkeypatch, ca
             ["--output", "5"],
             "5 is not an output of the model; use one of 0, 1, 2",
         ),
-        ("power", ["--plots", "rows.csv"], "rows.csv is a file, not a folder"),
+        ("power", ["--plots", "rows.csv"], "plot.png cannot be written to rows.csv: File exists"),
         ("power", ["--data", "rows.csv", "--target", "powr"], "no column 'powr'; it has 'power'"),
         ("power", ["--data", "none.csv"], "none.csv does not exist"),
         ("none", [], "none.qtkm"),

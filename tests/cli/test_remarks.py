@@ -158,7 +158,10 @@ def test_a_folder_that_is_missing_is_not_made(inside, capsys):
                   ["tune", "rows.csv", "--target", "power", "--out", "new/a.qtkm"],
                   ["predict", "m.qtkm", "rows.csv", "--out", "new/p.csv"]):  # fmt: skip
         assert command(*words) == 1
-        assert "the folder new does not exist; create it first" in sentence(capsys)
+        assert (
+            "cannot be written to new: No such file or directory; create the folder first"
+            in sentence(capsys)
+        )
         assert not (inside / "new").exists()
 
 

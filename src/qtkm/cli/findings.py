@@ -101,7 +101,7 @@ def to_json(found: Findings) -> dict[str, Any]:
     """Return findings by their names in JSON."""
     model, weights = found.model, found.coefficients
     facts: dict[str, Any] = {
-        "estimator": type(model).__name__, "columns": [_column(c) for c in model.columns_],
+        "estimator": type(model).__name__, "columns": model.columns_,
         "classes": getattr(model, "classes_", None), "network": name_network(model.network_),
         "rank": model.rank_, "n_parameters": model.n_parameters_,
         "loss": type(model.loss_).__name__, "alpha": model.alpha_, "n_iter": model.n_iter_,
@@ -134,16 +134,6 @@ def to_json(found: Findings) -> dict[str, Any]:
         facts["effects"] = [{"column": effect.name, **{key: getattr(effect, key) for key in kept}}
                             for effect in found.effects]  # fmt: skip
     return facts
-
-
-def _column(column: dict[str, Any]) -> dict[str, Any]:
-    basis = column["basis"]
-    basis = basis.inner if basis.has_gaps else basis
-    return {
-        "name": str(column["name"]), "basis": type(basis).__name__,
-        "n_functions": basis.n_features, "period": getattr(basis, "period", None),
-        "bounds": column["bounds"], "categories": column["categories"],
-    }  # fmt: skip
 
 
 def print_findings(found: Findings) -> None:
@@ -212,13 +202,13 @@ def curve(values: Any) -> str:
     return f"{readable(values[0])} {steps} {readable(values[-1])}"
 
 
-def check_plots(folder: Path) -> None:
-    """Raise an error if plots cannot be drawn or written, before anything takes long."""
+def check_plots(path: Path) -> None:
+    """Raise an error if a plot cannot be drawn or written, before anything takes long."""
     try:
         import matplotlib.figure  # noqa: F401
     except ModuleNotFoundError:
         raise ModuleNotFoundError('plots need matplotlib; try: pip install "qtkm[plot]"') from None
-    check_writable(folder / "plot.png", makes_folder=True)
+    check_writable(path, makes_folder=True)
 
 
 def figures(found: Findings, X: Any, y: Any) -> Iterator[tuple[str, Any]]:

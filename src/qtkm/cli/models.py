@@ -174,7 +174,7 @@ def inspect(
     from .scoring import start_sums
 
     if plots is not None:
-        findings.check_plots(plots)
+        findings.check_plots(plots / "plot.png")
     fitted, sums, X, y, n_rows = load(model), None, None, None, 0
     if data:
         X, y, n_rows = read_sample(fitted, data, target, max_rows, "looked at")
@@ -184,7 +184,6 @@ def inspect(
         sums.add(X, y)
     files: list[str] = []
     if plots is not None:
-        plots.mkdir(parents=True, exist_ok=True)
         for name, figure in findings.figures(found, X, y):
             files.append(str(plots / f"{name}.png"))
             figure.savefig(files[-1], dpi=findings.DOTS)
@@ -287,9 +286,12 @@ def compare(
     Example: qtkm compare rows.csv --target delay --plot compare.png
     """
     from ..comparison import compare as run
+    from .findings import check_plots
     from .output import note, show, write, write_json
     from .training import TableRows
 
+    if plot is not None:
+        check_plots(plot)
     job = Job(data=data, target=target, category=category, drop=drop, test_size=0.0, quiet=True)
     rows = TableRows(job)
     X, y = rows.sample(rows.survey.n_rows)[0][:2]
@@ -298,7 +300,6 @@ def compare(
         max_rows=max_rows, progress=None if as_json else lambda name: note(f"{name} …"),
     )  # fmt: skip
     if plot is not None:
-        plot.parent.mkdir(parents=True, exist_ok=True)
         found.plot().figure_.savefig(plot, dpi=120)
     if as_json:
         write_json({"score": found.score_name, "n_rows": found.n_rows, "n_used": found.n_used,

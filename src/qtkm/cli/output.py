@@ -105,23 +105,16 @@ def console() -> Console:
 def check_writable(path: Path, makes_folder: bool = False) -> None:
     """Raise an OSError if a file cannot be written, before anything takes long.
 
-    With `makes_folder`, missing folders will be created.
+    With `makes_folder`, missing folders are created.
     """
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; name a file in it, such as {path / 'name'}")
-    folder = path.parent
-    while not folder.exists() and folder != folder.parent:
-        folder = folder.parent
-    if not folder.is_dir():
-        raise NotADirectoryError(f"{path} cannot be written: {folder} is a file, not a folder")
-    if folder != path.parent and not makes_folder:
-        raise FileNotFoundError(
-            f"{path} cannot be written: the folder {path.parent} does not exist; create it first"
-        )
     try:
-        with tempfile.TemporaryFile(dir=folder):
+        if makes_folder:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent):
             pass
     except OSError as error:
-        raise OSError(
-            f"{path} cannot be written: {folder} is not writable ({error.strerror})"
-        ) from None
+        hint = "; create the folder first" * isinstance(error, FileNotFoundError)
+        what = f"{path} cannot be written to {path.parent}: {error.strerror}{hint}"
+        raise OSError(what) from None

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import pandas
 
 from ..data import prefetched
 from ..data.sources import Block, Source, is_there, take_rows
 from ..data.sources.conversion import MOST_NAMES, refuse_missing
 from ..data.sources.files import FileSource, find_files
-from ..estimators.predicting import as_X, concatenate
+from ..estimators.predicting import as_X
 from ..limits import LIMITS
 from .options import TableError
 from .output import is_watched, note, watched
@@ -140,34 +140,32 @@ class ModelTable:
         return found
 
 
-def draw_sample(blocks: Iterable[Block], most: int, seed: int) -> tuple[Block, int]:
+def draw_sample(blocks: Iterable[Block], most: int, seed: int) -> tuple[Any, int]:
     """Return up to `most` rows, each with the same chance to be drawn, and the number of all.
 
     Every row gets a random number, and the rows with the smallest numbers are kept in table order:
     this takes one pass, and depends neither on the number of rows nor on the blocks.
     """
     rng, n_seen, bound = np.random.default_rng(seed), 0, 1.0
-    held: list[tuple[Block, NDArray]] = []
-
-    def reduce(limit: int) -> None:
-        """Lower the bound if more rows than `limit` are held."""
-        nonlocal held, bound
-        if sum(len(own) for _, own in held) > limit:
-            numbers = np.concatenate([own for _, own in held])
-            bound = float(np.partition(numbers, most)[most])
-            held = [(take_rows(block, own < bound), own[own < bound]) for block, own in held]
-
+    frames: list[Any] = []
+    numbers: list[Any] = []
     for block in blocks:
-        own = rng.random(block.n_rows)
+        own = pandas.Series(rng.random(block.n_rows)).set_axis(range(n_seen, n_seen + block.n_rows))
         n_seen += block.n_rows
-        if (own < bound).any():
-            held.append((take_rows(block, own < bound), own[own < bound]))
-        reduce(2 * most)  # not to `most` after every block: it takes time
-    reduce(most)
-    parts = [block for block, _ in held if block.n_rows]
-    columns = {name: concatenate([block.columns[name] for block in parts])
-               for name in (parts[0].columns if parts else ())}  # fmt: skip
-    return Block(columns, sum(block.n_rows for block in parts), 0, "the sample"), n_seen
+        frames.append(pandas.DataFrame(block.columns, copy=False).set_axis(own.index)[own < bound])
+        numbers.append(own[own < bound])
+        if sum(map(len, numbers)) > 2 * most:  # not after every block: it takes time
+            frames, numbers, bound = _smallest(frames, numbers, most)
+    if not frames:
+        return pandas.DataFrame(), 0
+    return _smallest(frames, numbers, most)[0][0].reset_index(drop=True), n_seen
+
+
+def _smallest(frames: list[Any], numbers: list[Any], most: int) -> tuple[list[Any], list[Any], Any]:
+    """Return the rows with the smallest numbers, in their order, and the largest of those."""
+    chosen = pandas.concat(numbers).nsmallest(most)
+    rows = chosen.index.sort_values()
+    return [pandas.concat(frames).loc[rows]], [chosen.loc[rows]], chosen.max()
 
 
 def read_sample(
@@ -178,15 +176,13 @@ def read_sample(
     Rows without a target are skipped. More than `most` rows are sampled, with a remark on `how`
     they are used.
     """
-    import pandas
-
     shown = is_watched(False)
     table = ModelTable(model, data, [] if target is None else [target])
     blocks = (block for block, _ in table.blocks("read", shown))
-    block, n_rows = draw_sample(blocks, most_rows(most, len(table.names) + 1), seed=0)
-    if block.n_rows == 0:
+    rows, n_rows = draw_sample(blocks, most_rows(most, len(table.names) + 1), seed=0)
+    if n_rows == 0:
         raise ValueError(f"{table.name} has no row with a target")
-    if block.n_rows < n_rows:
-        note(f"{block.n_rows:,} of {n_rows:,} rows are {how}, drawn at random (--max-rows)")
-    y = None if target is None else pandas.Series(block.columns[target], name=target)
-    return as_X(model, block, table.names), y, n_rows
+    if len(rows) < n_rows:
+        note(f"{len(rows):,} of {n_rows:,} rows are {how}, drawn at random (--max-rows)")
+    X, y = rows[table.names], None if target is None else rows[target]
+    return X if hasattr(model, "feature_names_in_") else X.to_numpy(), y, n_rows

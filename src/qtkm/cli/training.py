@@ -30,7 +30,7 @@ from .findings import DOTS, check_plots, draw
 from .fit import FitJob, TuneJob
 from .options import FAILED, INTERRUPTED, Job
 from .output import check_writable, note, score, show, watched, write_json
-from .reading import MOST_ROWS, ModelTable, draw_sample, most_rows, name_of, open_table
+from .reading import ModelTable, draw_sample, most_rows, name_of, open_table
 from .scoring import Sums, score_table, start_sums
 from .survey import Survey, complete
 
@@ -100,7 +100,6 @@ def run_tune(job: TuneJob) -> None:
     if job.as_json or not job.quiet:
         # only of the default scores is it known that 1 is the best
         write = score if search.scoring is None else readable
-        value = facts["score_on_test_rows"] = _score_by(search, best, rows)
         finished = int(search.cv_results_["finished"].sum())
         lines = [("tried", f"{tried}, {finished} to convergence, in {search_seconds:.1f} s")]
         if n_used < n_train:
@@ -108,8 +107,6 @@ def run_tune(job: TuneJob) -> None:
             lines.append(("rows of the search", drawn))
         lines.append(("chosen", chosen))
         lines.append((f"{name_score(search)} in the search", write(search.best_score_)))
-        if value is not None:
-            lines.append((f"{search.scoring} on test rows", write(value)))
         report_fit(best, rows, seconds, [*lines, ("found", search.message_)], search=facts)
     edges = None if was_interrupted or job.quiet else remark_on_edges(search)
     if edges is not None:
@@ -221,19 +218,20 @@ class TableRows:
         share = self._share if test else 1 - self._share
         return MappedSource(self.source, change, needs=needed, rule=rule, share=share)
 
-    def sample(self, most: int, test: bool = False) -> tuple[tuple[Any, ...], int]:
-        """Return X, y, weights and offset of at most `most` rows, and the number of all rows."""
+    def sample(self, most: int) -> tuple[tuple[Any, ...], int]:
+        """Return X, y, weights and offset of some training rows, and the number of all."""
         job, names = self.job, [*self.survey.features, *self.job.needed]
-        blocks = prefetched(self._part(test).blocks(names))
+        blocks = prefetched(self._part(test=False).blocks(names))
         blocks = watched(blocks, self.survey.n_rows, "read", job.shown)
-        block, n_rows = draw_sample(blocks, most, job.random_state)
-        columns = block.columns or {name: np.empty(0) for name in names}
-        X = pandas.DataFrame({name: columns[name] for name in self.survey.features}, copy=False)
-        y = pandas.Series(columns[job.target], name=job.target)
-        y = y.astype(object) if hasattr(y, "cat") else y
-        weights, offset = (None if n is None else np.asarray(columns[n], dtype=float)
+        rows, n_rows = draw_sample(blocks, most, job.random_state)
+        y = (
+            rows[job.target].astype(object)
+            if hasattr(rows[job.target], "cat")
+            else rows[job.target]
+        )
+        weights, offset = (None if n is None else rows[n].to_numpy(dtype=float)
                            for n in (job.weight, job.offset))  # fmt: skip
-        return (X, y, weights, offset), n_rows
+        return (rows[self.survey.features], y, weights, offset), n_rows
 
     def fit(self, model: Any, cache: Path | None = None) -> float:
         """Fit a model to all training rows and return the time in seconds."""
@@ -282,17 +280,6 @@ def _search(model: Any, sample: Any, job: TuneJob, task: str) -> Any:
     ).fit(X, y, weights)  # fmt: skip
 
 
-def _score_by(search: Any, model: Any, rows: TableRows) -> float | None:
-    """Score a model on a sample of test rows, if a score was given by name."""
-    if search.scoring is None:
-        return None
-    (X, y, weights, offset), _ = rows.sample(MOST_ROWS, test=True)
-    if not len(y) or offset is not None:  # scorers know no offsets
-        return None
-    own = {} if weights is None else {"sample_weight": weights}
-    return float(search.scorer_(model, X, y, **own))
-
-
 def _write(search: Any, table: Path | None, plot: Path | None) -> None:
     if table is not None:
         frame = pandas.DataFrame({k: v for k, v in search.cv_results_.items() if k != "params"})
@@ -300,10 +287,8 @@ def _write(search: Any, table: Path | None, plot: Path | None) -> None:
             best_first = frame.sort_values("rank_test_score")
             writer.write(arrow().Table.from_pandas(best_first, preserve_index=False))
     if plot is not None:
-        display = SearchDisplay(
-            search.cv_results_, search.best_index_, score_name=name_score(search)
-        )
-        plot.parent.mkdir(parents=True, exist_ok=True)
+        name = name_score(search)
+        display = SearchDisplay(search.cv_results_, search.best_index_, score_name=name)
         draw([display]).savefig(plot, dpi=DOTS)
 
 
