@@ -73,7 +73,7 @@ def check_option(name: str, value: Any, options: Sequence[Any], others: str = ""
 
 def check_flag(name: str, value: Any) -> None:
     """Check that a value is True or False."""
-    if not is_flag(value):
+    if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name}={value!r} must be True or False.")
 
 
@@ -136,11 +136,6 @@ def as_random_state(value: Any) -> np.random.RandomState:
 def is_number(value: Any, kind: type, flag: bool = False) -> bool:
     """Return True for a number of `kind`; bools count only with `flag`."""
     return isinstance(value, kind) and (flag or not isinstance(value, bool))
-
-
-def is_flag(value: Any) -> bool:
-    """Return True if a value is True or False."""
-    return isinstance(value, bool | np.bool_)
 
 
 def keep_parameters(estimator: Any, given: dict[str, Any]) -> None:

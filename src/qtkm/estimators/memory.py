@@ -156,48 +156,46 @@ class Cache:
     """A folder for one source, removed after use unless the user has named it."""
 
     def __init__(self, folder: Given, source: Source, columns: Sequence[str]):
-        # rows that may change without a sign are not looked up
-        self._state = joblib.hash(source.fingerprint())[:12]
-        self.is_kept = folder is not None and source.fingerprint() is not None
+        state = source.fingerprint()
         self._base = None if folder is None else Path(folder)
+        # rows that may change without a sign are not looked up
+        self.is_kept = folder is not None and state is not None
         self._name = joblib.hash([list(map(str, source.paths)), list(columns)])[:16]
-        self._folder: Path | None = None
+        self._state = joblib.hash(state)[:12]
+        self._temporary: Path | None = None
 
     def close(self) -> None:
-        if self._folder is not None and not self.is_kept:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
 
-    @property
-    def folder(self) -> Path:
-        """The folder, created if it is missing."""
-        if self._folder is None:
-            if self._base is not None:
-                self._base.mkdir(parents=True, exist_ok=True)
-            if self._base is None or not self.is_kept:
-                self._folder = Path(tempfile.mkdtemp(prefix="qtkm-", dir=self._base))
-                return self._folder
-            self._folder = self._base / self._name
-            for making in self._folder.glob(".making-*"):  # of processes that have ended
-                process, here = making.name.split("-")[1], Path("/proc")
-                if process.isdigit() and here.exists() and not (here / process).exists():
-                    shutil.rmtree(making, ignore_errors=True)
-        self._folder.mkdir(parents=True, exist_ok=True)
-        return self._folder
+    def _make_folder(self) -> Path:
+        if self._base is not None:
+            self._base.mkdir(parents=True, exist_ok=True)
+        if self._base is None or not self.is_kept:
+            self._temporary = Path(tempfile.mkdtemp(prefix="qtkm-", dir=self._base))
+            return self._temporary
+        folder, processes = self._base / self._name, Path("/proc")
+        folder.mkdir(exist_ok=True)
+        for making in folder.glob(".making-*"):  # of processes that have ended
+            if processes.exists() and not (processes / making.name.split("-")[1]).exists():
+                shutil.rmtree(making, ignore_errors=True)
+        return folder
 
     def shards(self, key: str, make: Callable[[], Made], size: int) -> dict[str, StoredShards]:
         """Return the shards of a key by their kinds; make() yields missing ones, `size` bytes."""
-        final = self.folder / f"shards-{self._state}-{key[:24]}"
+        folder = self._make_folder()
+        final = folder / f"shards-{self._state}-{key[:24]}"
         with contextlib.suppress(ValueError):
             found = _open(final)
             logger.info("coded rows are taken from %s", final)
             return found
-        for old in self.folder.glob("shards-*"):
+        for old in folder.glob("shards-*"):
             if not old.name.startswith(f"shards-{self._state}-"):  # of another state
                 shutil.rmtree(old, ignore_errors=True)
-        if shutil.disk_usage(self.folder).free < size:
-            raise self._no_space(size)
+        if shutil.disk_usage(folder).free < size:
+            raise _no_space(folder, size)
         logger.info("coded rows go to %s, %s", final, format_bytes(size))
-        making = Path(tempfile.mkdtemp(prefix=f".making-{os.getpid()}-", dir=self.folder))
+        making = Path(tempfile.mkdtemp(prefix=f".making-{os.getpid()}-", dir=folder))
         try:
             writer = ShardWriter(making)
             for kind, shard in make():
@@ -210,18 +208,19 @@ class Cache:
                 making.rename(final)
             return _open(final)
         except OSError as error:
-            raise self._no_space(size) if error.errno == errno.ENOSPC else error from None
+            raise _no_space(folder, size) if error.errno == errno.ENOSPC else error from None
         finally:
             shutil.rmtree(making, ignore_errors=True)
 
-    def _no_space(self, size: int) -> OSError:
-        free = format_bytes(shutil.disk_usage(self.folder).free)
-        return OSError(
-            errno.ENOSPC,
-            f"No space left for the coded rows: they need {format_bytes(size)}, but {free} are "
-            "free; use another folder for cache=, or a larger memory_limit",
-            str(self.folder),
-        )
+
+def _no_space(folder: Path, size: int) -> OSError:
+    free = format_bytes(shutil.disk_usage(folder).free)
+    return OSError(
+        errno.ENOSPC,
+        f"No space left for the coded rows: they need {format_bytes(size)}, but {free} are free; "
+        "use another folder for cache=, or a larger memory_limit",
+        str(folder),
+    )
 
 
 def _open(folder: Path) -> dict[str, StoredShards]:

@@ -6,6 +6,7 @@
 A fit solves the prepared problem and stores the result; a gradient check uses its start.
 """
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -222,13 +223,11 @@ def fingerprint(model: Any, objective: Objective, cores: Cores) -> dict[str, str
 
 def _text(value: Given) -> str:
     """Return a text that is the same for equal values."""
-    if isinstance(value, np.ndarray):
-        return f"array {value.dtype} {value.shape} {joblib.hash(np.ascontiguousarray(value))}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_text, value))}]"
     if isinstance(value, np.random.RandomState | np.random.Generator):
         return "a generator"
-    return repr(value)
+    with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
+        text = repr(value)
+    return text if len(text) < 200 else joblib.hash(text)
 
 
 def draw(objective: Objective, kind: str, rng: np.random.RandomState) -> Cores:

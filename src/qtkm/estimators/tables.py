@@ -284,10 +284,8 @@ class FileTable(Table):
                 yield take_rows(block, there)
                 bar.update(block.n_rows)
         if n_missing and what == "scan":
-            told = "no target" if len(self.needed) == 1 else "no target or no offset"
-            rows = "1 row has" if n_missing == 1 else f"{n_missing:,} rows have"
-            left = "is" if n_missing == 1 else "are"
-            warn_user(f"{rows} {told} and {left} skipped.", UserWarning)
+            who = "a target" if len(self.needed) == 1 else "a target or an offset"
+            warn_user(f"Rows without {who} are skipped: {n_missing:,} of them.", UserWarning)
 
     def arrange(self, coding: Coding, split: Split, network: Network, engine: Engine) -> Arranged:
         if self.is_few:
