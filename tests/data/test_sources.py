@@ -180,7 +180,7 @@ def test_columns_that_are_carried_keep_their_type(source, frame):
 
 
 def test_an_unknown_column_is_refused_before_anything_is_read(source):
-    with pytest.raises(DataFileError, match=r"no column 'numbr'; it has 'number', "):
+    with pytest.raises(DataFileError, match=r"no column 'numbr'; it has 'number'"):
         source.blocks(["numbr"])
     with pytest.raises(ValueError, match="rows=0"):
         source.blocks(["number"], 0)
@@ -249,7 +249,7 @@ def test_arrays_and_memory_maps_are_sources(tmp_path):
     ("arrays", "message"),
     [
         ((np.ones(3),), "X has 1 dimensions; expected 2"),
-        ((np.ones((3, 2)), np.ones(4)), "X has 3 rows, but 'y' has 4"),
+        ((np.ones((3, 2)), np.ones(4)), "X has 3 rows, and 'y' has 4"),
         ((np.ones((0, 2)),), "no rows"),
     ],
 )

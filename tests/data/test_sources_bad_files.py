@@ -272,7 +272,7 @@ def test_other_contents_of_the_same_size_and_time_are_noticed_by_the_footer(tmp_
     make_file(tmp_path, "a.parquet", [1, 2, 4])
     assert path.stat().st_size == before.st_size
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    with pytest.raises(DataFileError, match="it has other contents"):
+    with pytest.raises(DataFileError, match="has changed since the source was opened"):
         source.refuse_changes()
 
 

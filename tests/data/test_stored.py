@@ -67,7 +67,7 @@ def test_orders_of_other_weights_are_those_on_disk(tmp_path):
     np.testing.assert_array_equal(again.groups(1).order, shards[0].groups(1).order)
 
 
-@pytest.mark.parametrize("harm", ["cut", "longer", "missing", "no index", "other layout"])
+@pytest.mark.parametrize("harm", ["cut", "longer", "missing", "no index", "other index"])
 def test_a_folder_that_is_not_whole_is_refused(harm, tmp_path):
     store(tmp_path)
     file, index = tmp_path / "train-0.bin", tmp_path / "index.json"
@@ -80,8 +80,8 @@ def test_a_folder_that_is_not_whole_is_refused(harm, tmp_path):
     elif harm == "no index":
         index.unlink()
     else:
-        index.write_text(index.read_text().replace('"layout": 1', '"layout": 99'))
-    with pytest.raises(ValueError, match=r"cut off|no complete shards|another layout"):
+        index.write_text('{"layout": 1}')
+    with pytest.raises(ValueError, match=r"cut off|no complete shards"):
         StoredShards(tmp_path, "train")
 
 

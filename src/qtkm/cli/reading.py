@@ -12,7 +12,7 @@ import pandas
 
 from ..data import prefetched
 from ..data.sources import Block, Source, is_there, take_rows
-from ..data.sources.conversion import MOST_NAMES, refuse_missing
+from ..data.sources.conversion import refuse_missing, shorten
 from ..data.sources.files import FileSource, find_files
 from ..estimators.predicting import as_X
 from ..limits import LIMITS
@@ -134,7 +134,7 @@ class ModelTable:
         for kind, text in texts.items():
             count, verb = self._n_any[kind], "has" if self._n_any[kind] == 1 else "have"
             most = [f"{name!r} in {n:,}" for name, n in self.unseen[kind].most_common() if n]
-            names = ", ".join(most[:MOST_NAMES]) + ", …" * (len(most) > MOST_NAMES)
+            names = shorten(most, 8, plain=True)
             if most:
                 found.append(f"{count:,} of {self.n_rows:,} rows {verb} {text}: {names}")
         return found

@@ -84,13 +84,12 @@ class Inputs:
                 problems.append(error)
         if not problems:
             return found
-        text = str(problems[0])
+        shown: list[Any] = problems
         if len(problems) > 1:
             shown = [f"{len(problems)} columns of X cannot be used:", *problems[:MOST_PROBLEMS]]
-            if (left_out := len(problems) - MOST_PROBLEMS) > 0:
-                shown.append(f"… and {left_out} more")
-            text = "\n  ".join(map(str, shown))
-        raise type(problems[0])(text)
+        if (left_out := len(problems) - MOST_PROBLEMS) > 0:
+            shown.append(f"… and {left_out} more")
+        raise type(problems[0])("\n  ".join(map(str, shown)))
 
     def plain(self, columns: Sequence[Any]) -> list[NDArray]:
         """Return numbers and codes of new columns; UNKNOWN for unseen categories."""

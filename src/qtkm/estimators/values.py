@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.sources.conversion import NUMBERS, SPANS, TIMES, DataFileError, is_numeral, to_column
+from ..data.sources.conversion import (
+    NUMBERS,
+    SPANS,
+    TIMES,
+    DataFileError,
+    is_numeral,
+    shorten,
+    to_column,
+)
 from .working import warn_user
 
 _DECLARE = (
@@ -147,9 +155,3 @@ def refuse_complex(label: str, dtype: Any) -> None:
         f"Complex data not supported: {label} contains {dtype}; use separate columns for real and "
         "imaginary parts."
     )
-
-
-def shorten(values: Sequence[Any], most: int = 10, plain: bool = False) -> str:
-    """List at most `most` values in a message; `plain` ones without quotes."""
-    text = ", ".join(value if plain else repr(value) for value in values[:most])
-    return text if len(values) <= most else f"{text}, … ({len(values)} in total)"

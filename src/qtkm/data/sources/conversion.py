@@ -19,8 +19,6 @@ _KINDS = {
     SPANS: ("time", "duration", "month_day_nano_interval"),
     MISSING: ("null",),
 }
-#: names that one message lists
-MOST_NAMES = 8
 
 
 class DataFileError(ValueError):
@@ -48,15 +46,15 @@ def refuse_missing(where: str, wanted: Iterable[str], names: Sequence[str]) -> N
     missing = [name for name in dict.fromkeys(wanted) if name not in names]
     if missing:
         near = [other for name in missing for other in get_close_matches(name, names, 3)]
-        has = listed(list(dict.fromkeys(near)) or names, len(names))
-        what = f"column{'s' * (len(missing) > 1)} {listed(missing)}"
+        has = shorten(list(dict.fromkeys(near)) or names)
+        what = f"column{'s' * (len(missing) > 1)} {shorten(missing)}"
         raise DataFileError(f"{where} has no {what}; it has {has}.")
 
 
-def listed(names: Sequence[Any], count: int | None = None) -> str:
-    """List names in a message, only the first of many; `count` are there in all."""
-    more = ", …" * (max(count or 0, len(names)) > len(names[:MOST_NAMES]))
-    return ", ".join(map(repr, names[:MOST_NAMES])) + more
+def shorten(values: Sequence[Any], most: int = 10, plain: bool = False) -> str:
+    """List at most `most` values in a message; `plain` ones without quotes."""
+    text = ", ".join(value if plain else repr(value) for value in values[:most])
+    return text if len(values) <= most else f"{text}, … ({len(values)} in total)"
 
 
 def refuse_repeated(where: str, names: Sequence[str]) -> None:

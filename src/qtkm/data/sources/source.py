@@ -1,6 +1,5 @@
 """Sources: rows of arrays, batches or files, which need not fit in memory, read again and again."""
 
-import errno
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
@@ -153,23 +152,20 @@ class Stamp:
                 status = os.fstat(file.fileno())
                 file.seek(max(0, status.st_size - TAIL))
                 tail = hashlib.sha256(file.read(TAIL)).hexdigest()
-        except OSError as error:
-            why = {
-                errno.ENOENT: "has vanished since the source was opened",
-                errno.EACCES: "may not be read by this user; change its permissions",
-            }
-            told = why.get(error.errno or 0, f"cannot be read: {error.strerror}")
+        except FileNotFoundError as error:
+            raise DataFileError(f"{path} has vanished since the source was opened.") from error
+        except PermissionError as error:
+            told = "may not be read by this user; change its permissions"
             raise DataFileError(f"{path} {told}.") from error
         return cls(path.absolute(), status.st_size, status.st_mtime_ns, tail)
 
     def refuse_changes(self) -> None:
         now = Stamp.of(self.path)
         if now != self:
-            is_same = now.size == self.size
-            what = "other contents" if is_same else f"{now.size:,} bytes instead of {self.size:,}"
             raise DataFileError(
-                f"{self.path} has changed since the source was opened: it has {what}. Open the "
-                "source anew once nothing writes to the file any more."
+                f"{self.path} has changed since the source was opened: it has {now.size:,} bytes "
+                f"or contents other than the {self.size:,} before. Open the source anew once "
+                "nothing writes to the file any more."
             )
 
 
@@ -182,7 +178,7 @@ class ArraySource(Source):
 
     def __init__(self, X: Any, y: Any = None, weight: Any = None):
         self._arrays: list[tuple[list[str], NDArray]] = []
-        self.names, self.n_rows = [], len(X)
+        self.n_rows = len(X)
         for what, given, dimensions in (("X", X, [2]), ("y", y, [1, 2]), ("weight", weight, [1])):
             if given is None:
                 continue
@@ -190,15 +186,15 @@ class ArraySource(Source):
             if array.ndim not in dimensions:
                 expected = " or ".join(map(str, dimensions))
                 raise ValueError(f"{what} has {array.ndim} dimensions; expected {expected}.")
-            if len(array) != self.n_rows:
-                raise ValueError(f"X has {self.n_rows} rows, but {what!r} has {len(array)}.")
-            columns = (
-                [f"{what.lower()}{d}" for d in range(array.shape[1])] if array.ndim == 2 else [what]
-            )
-            self._arrays.append((columns, array.reshape(self.n_rows, -1)))
-            self.names += columns
-        if self.n_rows == 0:
-            raise ValueError("X has no rows.")
+            if len(array) != self.n_rows or self.n_rows == 0:
+                raise ValueError(
+                    f"X has {self.n_rows or 'no'} rows, and {what!r} has {len(array)}; both need "
+                    "the same number, one at least."
+                )
+            table = array if array.ndim == 2 else array[:, None]
+            numbers = range(table.shape[1]) if array.ndim == 2 else [""]
+            self._arrays.append(([f"{what.lower()}{d}" for d in numbers], table))
+        self.names = [name for columns, _ in self._arrays for name in columns]
         # none unless all arrays are memory maps
         files = [getattr(array, "filename", None) for _, array in self._arrays]
         self._stamps = [Stamp.of(Path(file)) for file in files if file] if all(files) else []
@@ -290,12 +286,12 @@ def as_pairs(batch: Any) -> list[tuple[str, Any]] | None:
     """Names and columns of a batch; None for what is none."""
     if isinstance(batch, Mapping):
         return [(str(name), values) for name, values in batch.items()]
-    if hasattr(batch, "iloc") and hasattr(batch, "columns"):
-        return [(str(name), batch.iloc[:, d]) for d, name in enumerate(batch.columns)]
-    if hasattr(batch, "get_columns") and hasattr(batch, "columns"):
-        return [(series.name, series) for series in batch.get_columns()]
     if hasattr(batch, "column_names") and hasattr(batch, "column"):
         return [(name, batch.column(d)) for d, name in enumerate(batch.column_names)]
+    if hasattr(batch, "iloc") and hasattr(batch, "columns"):
+        return [(str(name), batch.iloc[:, d]) for d, name in enumerate(batch.columns)]
+    if hasattr(batch, "get_columns"):
+        return [(series.name, series) for series in batch.get_columns()]
     return None
 
 
