@@ -140,7 +140,7 @@ def test_ctrl_c_saves_the_best_so_far(tmp_path, data, monkeypatch, capsys):
     def interrupted(self, race):
         search(self, race)
         for candidate in sorted(race.candidates, key=lambda candidate: candidate.place)[-3:]:
-            candidate.rounds[:] = 0
+            candidate.share[:] = candidate.n_rows[:] = 0
         raise KeyboardInterrupt
 
     monkeypatch.setattr(training.QTKMRegressorCV, "_search", interrupted)

@@ -295,7 +295,7 @@ def _write(search: Any, table: Path | None, plot: Path | None) -> None:
 def _describe(search: Any) -> tuple[str, str, dict[str, Any]]:
     """Return the number of candidates and the chosen parameters, as text and for JSON."""
     results, best = search.cv_results_, search.best_params_
-    n_tried, count = int((results["round"] > 0).sum()), len(results["params"])
+    n_tried, count = int((results["n_rows"] > 0).sum()), len(results["params"])
     tried = f"{n_tried} candidates" if n_tried == count else f"{n_tried} of {count} candidates"
     texts = {n: readable(v, 3) if isinstance(v, float) else f"{v}" for n, v in best.items()}
     facts = {"n_candidates": count, "n_tried": n_tried, "parameters": best,

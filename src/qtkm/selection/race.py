@@ -106,28 +106,29 @@ class Entrant:
         self.params = params
         self.score, self.fit_seconds, self.score_seconds = np.full((3, n_folds), np.nan)
         self.n_epochs, self.n_rows = np.zeros((2, n_folds), dtype=int)
-        #: last round on each fold, 0 for none
-        self.rounds = np.zeros(n_folds, dtype=int)
+        #: share of the epochs on each fold, 0 before the first fit
+        self.share = np.zeros(n_folds)
 
     @property
-    def round(self) -> int:
-        """Last round."""
-        return int(self.rounds.max())
+    def is_tried(self) -> bool:
+        """Whether there is a score."""
+        return bool(self.share.any())
 
     @property
     def latest(self) -> NDArray[np.float64]:
-        """Scores of the last round."""
-        return self.score[self.rounds == self.round]
+        """Scores on the folds with the most epochs."""
+        return self.score[self.share == self.share.max()]
 
     @property
     def mean(self) -> float:
-        """Mean score of the last round; NaN before the first."""
+        """Mean of these scores; NaN before the first fit."""
         return float(self.latest.mean())
 
     @property
     def place(self) -> tuple[float, ...]:
-        """Sort key, best first: later rounds, then more folds, then better scores."""
-        return -self.round, -len(self.latest), math.inf if math.isnan(self.mean) else -self.mean
+        """Sort key, best first: more epochs, then more folds, then better scores."""
+        score = math.inf if math.isnan(self.mean) else -self.mean
+        return -self.share.max(), -len(self.latest), score
 
 
 @dataclass
@@ -141,7 +142,6 @@ class Race:
     engine: Threads
     bar: Any
     candidates: list[Entrant] = field(default_factory=list)
-    n_rounds: int = 1
     #: the best candidate, if not the one in first place
     chosen: Entrant | None = None
     is_stopped: bool = False
@@ -158,52 +158,59 @@ class Race:
         """The best candidate so far."""
         return self.chosen or min(self.candidates, key=lambda candidate: candidate.place)
 
-    def run(self) -> None:
-        """Run all rounds; a KeyboardInterrupt leaves the candidates as they are."""
-        sizes, fewest = [len(self.candidates)], LIMITS.fewest_candidates
-        while sizes[-1] > fewest:
-            sizes.append(max(fewest, -(-sizes[-1] // FEWER)))
-        self.n_rounds = last = len(sizes)
-        # the scores of large folds differ less between folds than between candidates
-        most = 1 if len(self.folds[0][1]) >= LIMITS.large_fold else len(self.folds)
-        plan: list[tuple[int, int, float]] = []
-        for number, size in enumerate(sizes, 1):
-            share = float(LONGER) ** (number - last)
-            plan.append((size, len(self.folds) if number == last else min(number, most), share))
-        self.bar.total = sum(size * count * self._epochs(share) for size, count, share in plan)
-        for number, (size, count, share) in enumerate(plan, 1):
-            alive = sorted(self.candidates, key=lambda candidate: candidate.place)[:size]
-            self.run_round(alive, range(count), number, share)
+    def race(self) -> None:
+        """Run rounds of more and more epochs; a KeyboardInterrupt leaves the candidates there."""
+        size, n_rounds = len(self.candidates), 1
+        while size > LIMITS.fewest_candidates:
+            size, n_rounds = -(-size // FEWER), n_rounds + 1
+        self.run(self.candidates, [float(LONGER) ** -left for left in range(n_rounds)][::-1])
 
     def run_folds(self, some: Sequence[Entrant], best: Entrant | None = None) -> list[Entrant]:
-        """Fit candidates to convergence, fold by fold; return those that remain, best first.
+        """Fit candidates to convergence, fold by fold; see `run`."""
+        return self.run(some, [1.0] * len(self.folds), 2, best)
 
-        After each fold at most half of them remain, and none that are behind `best`.
+    def run(
+        self,
+        some: Sequence[Entrant],
+        shares: Sequence[float] = (1.0,),
+        fewer: int = FEWER,
+        best: Entrant | None = None,
+    ) -> list[Entrant]:
+        """Fit candidates in rounds, and return those that remain, best first.
+
+        Round i has the i-th share of the epochs, on i folds, and the last round has all folds.
+        After a round one in `fewer` remains, at least two, and none that are behind `best`.
         """
         alive, n_folds = list(some), len(self.folds)
-        for fold in range(n_folds):
-            self.run_round(alive, [fold], self.n_rounds)
-            alive.sort(key=lambda candidate: candidate.place)
+        # the scores of large folds differ less between folds than between candidates
+        is_large = len(self.folds[0][1]) >= LIMITS.large_fold
+        counts = [1 if is_large and share < 1 else min(i, n_folds)
+                  for i, share in enumerate(shares, 1)]  # fmt: skip
+        counts[-1] = n_folds
+        sizes = [len(alive)]
+        for _ in shares[1:]:
+            sizes.append(min(sizes[-1], max(LIMITS.fewest_candidates, -(-sizes[-1] // fewer))))
+        plan = list(zip(sizes, counts, shares, strict=True))
+        epochs = sum(size * count * self._epochs(share) for size, count, share in plan)
+        self.bar.total = max(self.bar.total, self.bar.n + epochs)
+        for size, count, share in plan:
+            alive = sorted(alive, key=lambda candidate: candidate.place)[:size]
+            self._fit_all(alive, range(count), share)
             if best is not None:
-                least = best.score[: fold + 1].mean()
+                least = best.score[:count].mean()
                 alive = [candidate for candidate in alive if candidate.mean > least]
-            if fold + 1 < n_folds:
-                alive = alive[: -(-len(alive) // 2)]
-        return alive
+        return sorted(alive, key=lambda candidate: candidate.place)
 
-    def run_round(
-        self, some: Sequence[Entrant], folds: Sequence[int], number: int, share: float = 1.0
-    ) -> None:
+    def _fit_all(self, some: Sequence[Entrant], folds: Sequence[int], share: float) -> None:
         """Fit candidates on some folds, with a share of the epochs.
 
         They are fitted in parallel if there are enough of them, else one by one on all threads.
         """
-        jobs, epochs = [(c, fold) for c in some for fold in folds], self._epochs(share)
-        self.bar.total = max(self.bar.total, self.bar.n + len(jobs) * epochs)
+        jobs = [(c, fold) for c in some for fold in folds if c.share[fold] < share]
 
         def do(job: tuple[Entrant, int]) -> None:
             try:
-                self._fit(*job, number, epochs)
+                self._fit(*job, share)
             except KeyboardInterrupt:
                 self.is_stopped = True  # other threads end with their epoch
                 raise
@@ -213,10 +220,10 @@ class Race:
     def _epochs(self, share: float) -> int:
         return math.ceil(share * self.estimator.max_iter)
 
-    def _fit(self, candidate: Entrant, fold: int, number: int, epochs: int) -> None:
+    def _fit(self, candidate: Entrant, fold: int, share: float) -> None:
         if self.is_stopped:
             return
-        (train, test), begin = self.folds[fold], perf_counter()
+        (train, test), begin, epochs = self.folds[fold], perf_counter(), self._epochs(share)
         model = clone(self.estimator).set_params(**candidate.params, max_iter=epochs)
         model.callbacks = (*as_callbacks(model.callbacks), lambda progress: self.is_stopped)
         model.fit(*self.rows.take(train))
@@ -229,7 +236,7 @@ class Race:
         candidate.fit_seconds[fold] = fitted - begin
         candidate.score_seconds[fold] = perf_counter() - fitted
         candidate.n_epochs[fold], candidate.n_rows[fold] = model.n_iter_, len(train)
-        candidate.rounds[fold] = number
+        candidate.share[fold] = share
         known = [np.nanmax(c.score) for c in self.candidates if np.isfinite(c.score).any()]
         self.bar.set_postfix_str(f"best {max(known, default=np.nan):.4g}", refresh=False)
         self.bar.update(epochs)
@@ -262,8 +269,7 @@ class Race:
             "mean_test_score": np.array([c.mean for c in every]),
             "std_test_score": np.array([c.latest.std() for c in every]),
             "rank_test_score": np.array(ranks, dtype=np.int32),
-            "round": np.array([c.round for c in every]),
-            "finished": np.array([(c.rounds == self.n_rounds).all() for c in every]),
+            "finished": np.array([(c.share == 1).all() for c in every]),
             "n_epochs": np.array([c.n_epochs.max() for c in every]),
             "n_rows": np.array([c.n_rows.max() for c in every]),
         }

@@ -232,14 +232,14 @@ class SearchCV(Shown, BaseEstimator):
             try:
                 self._search(race)
             except KeyboardInterrupt:
-                if not any(candidate.round for candidate in race.candidates):
+                if not any(candidate.is_tried for candidate in race.candidates):
                     raise  # there is nothing to choose from
                 was_interrupted = True
             bar.update(bar.total - bar.n)
         self.search_time_ = perf_counter() - begin
         self._store(race)
         if interruption.take() or was_interrupted:  # not to be taken by the last fit
-            tried = sum(candidate.round > 0 for candidate in race.candidates)
+            tried = sum(candidate.is_tried for candidate in race.candidates)
             self.message_ = (
                 f"Interrupted after {tried} of {len(race.candidates)} candidates; the best of them "
                 "is chosen. cv_results_ shows how far each candidate got."
@@ -294,11 +294,10 @@ class SearchCV(Shown, BaseEstimator):
         if candidates.is_automatic:
             race.run_folds(race.candidates)
         else:
-            race.run()
+            race.race()
         for _ in range(MOST_STEPS):  # beyond the ends of lists that were not given
             best, tried = race.best, [candidate.params for candidate in race.candidates]
-            beyond = race.add(candidates.beyond(best.params, tried))
-            race.run_round(beyond, range(len(race.folds)), race.n_rounds)
+            race.run(race.add(candidates.beyond(best.params, tried)))
             if race.best is best:
                 break
         self.message_ = f"The best of {len(race.candidates)} candidates is chosen."
@@ -355,7 +354,7 @@ class SearchCV(Shown, BaseEstimator):
     def _learned(self) -> str:
         if not hasattr(self, "best_params_"):
             return ""
-        tried = int((self.cv_results_["round"] > 0).sum())
+        tried = int((self.cv_results_["n_rows"] > 0).sum())
         ended = int(self.cv_results_["finished"].sum())
         folds = "1 fold" if self.n_splits_ == 1 else f"mean of {self.n_splits_} folds"
         times = (("search", "search_time_"), ("last fit", "refit_time_"))

@@ -63,7 +63,7 @@ class QTKMRegressorCV(RegressorMixin, SearchCV):
         One entry per candidate, as in `sklearn.model_selection.GridSearchCV`: ``param_alpha`` …,
         ``params``, ``split0_test_score`` …, ``mean_test_score``, ``std_test_score``,
         ``rank_test_score``, ``mean_fit_time`` …. Abandoned candidates have the scores of their
-        last ``round``, NaN on folds that were not fitted, and rank behind all that got further.
+        last round, NaN on folds that were not fitted, and rank behind all that got further.
         ``n_epochs`` and ``n_rows`` are what they used; ``finished`` marks those fitted to
         convergence on all folds.
     n_splits_ : int
@@ -77,7 +77,7 @@ class QTKMRegressorCV(RegressorMixin, SearchCV):
     Notes
     -----
     Without lists, the defaults are fitted to all folds, then every setting that differs in one
-    parameter, fold by fold; after each fold at most half of them remain, and none that are behind.
+    parameter, fold by fold; after each fold half of them remain, or two, and none that are behind.
     A setting replaces the defaults only if it is better on every fold, by more than a standard
     deviation of the differences and 1 % of the error.  The search then continues from there, in
     the same direction and combined with other settings that were ahead.
