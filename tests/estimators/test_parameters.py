@@ -41,7 +41,7 @@ CASES = [
     ("period", [2, 2, 0.5], "period=0.5 of column 2 is shorter"),
     ("quantization", 1, "quantization=1 must be >= 2; use None for no quantization"),
     ("quantization", "binary", "quantization='binary' is unknown; use an integer such as 2"),
-    ("quantization", [2, 3], "product is n_basis=8, and theirs is 6"),
+    ("quantization", [2, 3], "product is n_basis=8, not 6"),
     ("quantization", 2.5, "quantization=2.5 is unknown"),
     ("network", "mps", r"network='mps' is unknown; use a name \('cpd', 'train'"),
     ("network", CPD(rank=0), "rank=0 must be an integer >= 1"),

@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import losses, networks
 from ..data import Shard
 from ..objective import posterior as posteriors
-from ..objective.posterior import Laplace, Posterior, PosteriorRows
+from ..objective.posterior import Laplace, Posterior
 from ..parameters import as_random_state, check_fraction, check_number, check_option
 from . import defaults
 from .inputs import read_columns
@@ -135,7 +135,7 @@ def learn(model: Any, prepared: Any, result: Any, precisions: Sequence[Any]) -> 
     most = n_rows if model.posterior is True else laplace.affordable(n_rows)
     shard, group, weight = _gather(objective, judged, most, rng)
     values = [column.values[shard.codes[:, d]] for d, column in enumerate(objective.columns)]
-    rows = PosteriorRows(values, shard.target, count * weight, group)
+    weight = count * weight
     is_out = group >= 0
     # of squared losses only rows that were held out matter, if there are enough
     is_needed = not loss.is_quadratic or is_out.sum() < FEWEST
@@ -146,7 +146,8 @@ def learn(model: Any, prepared: Any, result: Any, precisions: Sequence[Any]) -> 
     part = 1.0
     if judged and judged[0][0] is not None and not loss.is_margin:
         part -= len(judged[0][0]) / n_rows
-    found, variances = laplace.solve(rows, responses, rng, part)
+    given = values, shard.target, weight, group, responses
+    found, variances = laplace.solve(*given, rng, part)
     unseen = responses.copy()
     for number, (_, _, iterate) in enumerate(judged):
         own = np.flatnonzero(group == number)
@@ -163,10 +164,10 @@ def learn(model: Any, prepared: Any, result: Any, precisions: Sequence[Any]) -> 
     if len(errors) >= FEWEST:
         own = np.ones(len(shard)) if shard.weight is None else count * shard.weight
         return _calibrated(found, errors, variances[is_out], own[is_out])
-    total = rows.weight.sum()
-    squares = rows.weight @ (shard.target - responses) ** 2
-    squares = squares + count * objective.scatter / n_outputs * total / laplace.weight
-    left = total - found.freedom / n_outputs * total / laplace.weight
+    total = weight.sum()
+    squares = weight @ (shard.target - responses) ** 2
+    squares = squares + count * objective.scatter / n_outputs * total / laplace.total
+    left = total - found.freedom / n_outputs * total / laplace.total
     noise = squares / max(left, 0.1 * total)
     return Uncertainty(found, noise, noise, np.full(n_outputs, np.inf), np.empty((0, n_outputs)))
 

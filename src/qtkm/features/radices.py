@@ -1,7 +1,6 @@
 """How M basis functions split into digits: the radices of a column's levels."""
 
 import math
-from collections.abc import Sequence
 from numbers import Integral
 
 from ..parameters import check_number, is_number
@@ -11,7 +10,7 @@ from ..protocols import Given
 MOST_FEATURES = 2**40
 
 
-def split(n_basis: int, quantization: int | str | Sequence[int] | None) -> tuple[int, ...]:
+def split(n_basis: int, quantization: Given) -> tuple[int, ...]:
     """Return the radices of the levels, lowest digit first; their product is `n_basis`.
 
     Parameters
@@ -67,8 +66,9 @@ def _given(n_basis: int, radices: Given) -> tuple[int, ...]:
         given, is_whole = (), False
     product = math.prod(given)
     if not is_whole or min(given) < 1 or product != n_basis:
+        but = f", not {product}" if given else ""
         raise ValueError(
             f'quantization={radices!r} is unknown; use an integer such as 2, "prime", None for no '
-            f"quantization, or radices >= 1 whose product is n_basis={n_basis}."
+            f"quantization, or radices >= 1 whose product is n_basis={n_basis}{but}."
         )
     return given

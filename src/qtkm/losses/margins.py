@@ -50,20 +50,13 @@ class MarginLoss(ClassLoss):
 class Logistic(MarginLoss):
     """log(1 + exp(-m)) of the margin m = y·Re f, the negative log-likelihood of a sign.
 
-    Parameters
-    ----------
-    residual : {"complex", "real"} or "auto"
-        Whether to add ⅛(Im f)², see `ResidualLoss`.
+    The parameter `residual` is that of `ResidualLoss`; "complex" adds ⅛(Im f)².
 
     Notes
     -----
-    The majorizer is that of Jaakkola and Jordan [1]_: the parabola of curvature
-    tanh(m/2)/(2m) touches the loss at m and at -m.  The curvature is largest, ¼, at 0.
-
-    References
-    ----------
-    .. [1] Jaakkola, Jordan, "Bayesian parameter estimation via variational methods",
-       Statistics and Computing 10, 2000.
+    The parabola of curvature tanh(m/2)/(2m), at most ¼, touches the loss at m and at -m; see
+    Jaakkola, Jordan, "Bayesian parameter estimation via variational methods", Statistics and
+    Computing 10, 2000.
     """
 
     has_probabilities = True
@@ -102,16 +95,12 @@ class Logistic(MarginLoss):
 class SquaredHinge(MarginLoss):
     """max(0, 1 - m)² of the margin m = y·Re f.
 
-    Parameters
-    ----------
-    residual : {"complex", "real"} or "auto"
-        Whether to add (Im f)², see `ResidualLoss`.
+    The parameter `residual` is that of `ResidualLoss`; "complex" adds (Im f)².
 
     Notes
     -----
-    The slope is continuous, and the generalized Hessian is 2 where m < 1, 0 elsewhere.  Rows
-    beyond their margin thus have no curvature and no slope: a step by `curvature` may move them
-    freely, a step by `bound` may not.
+    The generalized Hessian is 2 where m < 1, 0 elsewhere: a step by `curvature` may move rows
+    beyond their margin freely, a step by `bound` may not.
     """
 
     steepest = 2.0
@@ -129,21 +118,14 @@ class SquaredHinge(MarginLoss):
 class Softmax(ClassLoss):
     """log Σ_j exp(Re f_j) - Re f_y, where y is the output whose target is +1.
 
-    Parameters
-    ----------
-    residual : {"complex", "real"} or "auto"
-        Whether to add ¼Σ_j(Im f_j)², see `ResidualLoss`.
+    The parameter `residual` is that of `ResidualLoss`; "complex" adds ¼Σ_j(Im f_j)².
 
     Notes
     -----
     With the probabilities p = softmax(Re f) the Hessian is H = diag(p) - p pᵀ, which is never
-    above ½ I [1]_: this is `bound`.  At a given p, H is below diag(p) and so below max p; by
-    Gershgorin's circles, also below max 2p(1 - p).  The smaller of the two is `curvature`.
-
-    References
-    ----------
-    .. [1] Böhning, "Multinomial logistic regression algorithm", Annals of the Institute of
-       Statistical Mathematics 44, 1992.
+    above ½ I (Böhning, "Multinomial logistic regression algorithm", Annals of the Institute of
+    Statistical Mathematics 44, 1992): this is `bound`.  At a given p, H is below diag(p) and so
+    below max p; by Gershgorin's circles, also below max 2p(1 - p).  The smaller is `curvature`.
     """
 
     has_constant_bound = True

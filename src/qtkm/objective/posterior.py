@@ -155,37 +155,20 @@ class Posterior:
         return single if np.abs(np.sqrt(ratio) - 1).max() < EXACT else self
 
 
-@dataclass
-class PosteriorRows:
-    """Rows that a posterior is made from."""
-
-    values: list[Array]  # in the unit box, or category codes
-    target: Array  # (n, n_outputs)
-    weight: Array  # how many rows of weight 1 each of them stands for
-    group: Array  # which rows are held out together; -1 for those that never are
-
-    def __len__(self) -> int:
-        return len(self.weight)
-
-    def at(self, part: Span | Array) -> list[Array]:
-        """Return the values of some rows."""
-        return [column[part] for column in self.values]
-
-
 class Laplace:
     """Computes a posterior around fitted cores.
 
     `precisions` are those of the network's columns, then of the main effects; `shares` as of
-    `Tangents`; `weight` is the total weight of the rows of the fit, in units of rows.
+    `Tangents`; `total` is the total weight of the rows of the fit, in units of rows.
     """
 
     def __init__(
         self, network: Given, cores: Given, precisions: Precisions, maps: Sequence[Map],
-        shares: Precisions, alpha: float, weight: float, loss: Given,
+        shares: Precisions, alpha: float, total: float, loss: Given,
     ):  # fmt: skip
         # a squared loss is twice the logarithm of a likelihood, in units of the noise
         factor = 1.0 if loss.is_quadratic else 2.0
-        self.maps, self.alpha, self.weight, self.loss = maps, factor * alpha, weight, loss
+        self.maps, self.alpha, self.total, self.loss = maps, factor * alpha, total, loss
         n_columns, n_outputs = len(maps), 0
         inner, own, is_main, price = network, cores, None, np.empty(0)
         if isinstance(network, Additive):
@@ -203,7 +186,7 @@ class Laplace:
         self.tangents = Tangents(chain, is_main, shares, n_outputs)
         #: roots of the prior variances of the main functions of all outputs
         price = np.tile(price[np.isfinite(price)], n_outputs)
-        self.sizes = 1 / np.sqrt(weight * factor * price)
+        self.sizes = 1 / np.sqrt(total * factor * price)
 
     def affordable(self, n_rows: int) -> int:
         """Return the number of rows, of so many, that the information should be summed over."""
@@ -213,9 +196,13 @@ class Laplace:
         return min(n_rows, int(counts[max(1, int(np.sum(work <= MOST_WORK))) - 1]))
 
     def solve(
-        self, rows: PosteriorRows, responses: Array, rng: RandomState, part: float = 1.0
-    ) -> tuple[Posterior, Array]:
+        self, values: Sequence[Array], target: Array, weight: Array, group: Array,
+        responses: Array, rng: RandomState, part: float = 1.0,
+    ) -> tuple[Posterior, Array]:  # fmt: skip
         """Return the posterior, and the variances of rows given those of other groups.
+
+        Rows have values in the unit box or category codes; each stands for `weight` rows of weight
+        1 and is held out with those of its group, or never in group -1.
 
         Both are in units of the noise of a row of weight 1 for squared losses; variances
         (n, n_outputs) of rows in no group are NaN.  The loss is curved as at `responses`
@@ -225,34 +212,47 @@ class Laplace:
         bring.  So the variance of unseen rows is at least that of held-out groups in the geometric
         mean times `part` to a power, by which errors were found to fall with the number of rows.
         """
-        self._whiten(rows)
+        self._whiten(values)
         n_outputs, size = self.tangents.n_outputs, self.tangents.n_features
-        n_seen, seen, whole = n_outputs * len(rows), None, None
-        features: Pass = partial(self.features, rows)
+        n_rows, n_seen, seen, whole = len(weight), n_outputs * len(weight), None, None
+        features: Pass = partial(self.features, values)
+        numbers = (2 * self.tangents.n_chain + self.tangents.n_main) * n_outputs
+        step = max(32, MOST_NUMBERS // max(1, numbers))
+        chunks = [slice(i, i + step) for i in range(0, n_rows, step)]
         if n_seen < size:  # all that rows can see lies in the span of their features
-            seen = np.concatenate([self.features(rows, own) for own in self._chunks(rows)])
+            seen = np.concatenate([features(chunk) for chunk in chunks])
             kernel = seen @ seen.T
             kernel[np.diag_indices(n_seen)] += 1e-13 * np.trace(kernel)
             whole = cholesky(kernel, lower=True, overwrite_a=True)
-            features = partial(_rows_of, whole.reshape(len(rows), n_outputs, n_seen))
-        information, kept = self._information(rows, responses, features)
+            features = partial(_rows_of, whole.reshape(n_rows, n_outputs, n_seen))
+        # Σ ω·c·features·featuresᵀ of every group, and the features of rows of groups
+        information: dict[int, Array] = {}
+        kept = []
+        for chunk in chunks:
+            found = features(chunk)
+            curved = self._curved(found, responses[chunk], target[chunk])
+            curved = np.repeat(np.sqrt(weight[chunk]), n_outputs)[:, None] * curved
+            owners = np.repeat(group[chunk], n_outputs)
+            for number in np.unique(owners).tolist():
+                own = curved[owners == number]
+                information[number] = information.get(number, 0.0) + own.T @ own
+            kept.append(found[owners >= 0])
         lower = cholesky(np.eye(min(size, n_seen)) + sum(information.values()), lower=True)
         inverse = solve_triangular(lower, np.eye(len(lower)), lower=True).T
         freedom = len(inverse) - float((inverse**2).sum())
-        variances = self._without_own(rows, information, kept)
-        some = np.sort(rng.permutation(len(rows))[: max(1, PROBES // n_outputs)])
-        probes = features(some)
-        half = probes @ inverse
+        variances = self._without_own(group, information, np.concatenate(kept))
+        some = np.sort(rng.permutation(n_rows)[: max(1, PROBES // n_outputs)])
+        half = features(some) @ inverse
         factor = _thin(half, inverse, rng)
         if seen is not None and whole is not None:
             factor = _unfolded(factor, seen, whole, rng)
         if part < 1:
-            ratio = part**RATE * _ratio(half, rows.weight[some], variances[some])
+            ratio = part**RATE * _ratio(half, weight[some], variances[some])
             factor *= np.sqrt(max(1.0, ratio))
-        found = self._posterior(factor, freedom)
-        return found.rounded(self.maps, rows.at(some)), variances
+        posterior = self._posterior(factor, freedom)
+        return posterior.rounded(self.maps, [column[some] for column in values]), variances
 
-    def _whiten(self, rows: PosteriorRows) -> None:
+    def _whiten(self, values: Sequence[Array]) -> None:
         """Factor the penalty: features have covariance 1 in units of the noise."""
         chain = self.tangents.chain
         if chain is None or not chain.n_parameters:
@@ -264,9 +264,9 @@ class Laplace:
         self.scale, self.lower = scale, cholesky(gram, lower=True, overwrite_a=True)
         alpha, self.root = self.alpha, 1.0
         if alpha <= 0:  # no prior: one that the rows overrule
-            whitened = self._chain_features(rows.at(slice(0, 200)))
+            whitened = self._chain_features([column[:200] for column in values])
             alpha = 1e-9 * float(np.mean(whitened**2)) * whitened.shape[1]
-        self.root = 1 / np.sqrt(self.weight * alpha)
+        self.root = 1 / np.sqrt(self.total * alpha)
 
     def _chain_features(self, values: Sequence[Array]) -> Array:
         """Whitened real features (n·n_outputs, planes·n_chain)."""
@@ -276,9 +276,10 @@ class Laplace:
         both = [found.real, found.imag] if np.iscomplexobj(found) else [found]
         return self.root * np.concatenate(both).T
 
-    def features(self, rows: PosteriorRows, some: Span | Array) -> Array:
+    def features(self, values: Sequence[Array], some: Span | Array) -> Array:
         """Whitened features (n·n_outputs, P) of some rows."""
-        parts, n_outputs, values = [], self.tangents.n_outputs, rows.at(some)
+        parts, n_outputs = [], self.tangents.n_outputs
+        values = [column[some] for column in values]
         if self.tangents.n_chain:
             parts.append(self._chain_features(values))
         if self.tangents.n_main:
@@ -286,11 +287,6 @@ class Laplace:
             each = np.einsum("nm,op->nopm", own, np.eye(n_outputs))
             parts.append(each.reshape(len(own) * n_outputs, -1) * self.sizes)
         return np.concatenate(parts, axis=1)
-
-    def _chunks(self, rows: PosteriorRows) -> list[Span]:
-        size = (2 * self.tangents.n_chain + self.tangents.n_main) * self.tangents.n_outputs
-        step = max(32, MOST_NUMBERS // max(1, size))
-        return [slice(i, i + step) for i in range(0, len(rows), step)]
 
     def _curved(self, features: Array, response: Array, target: Array) -> Array:
         """Features times the root of the loss's curvature (of half of it for squared losses)."""
@@ -302,35 +298,16 @@ class Laplace:
         roots = np.sqrt(np.maximum(sizes, 0))[:, :, None] * axes.swapaxes(1, 2)
         return (roots @ features.reshape(*response.shape, -1)).reshape(features.shape)
 
-    def _information(
-        self, rows: PosteriorRows, responses: Array, features: Pass
-    ) -> tuple[dict[int, Array], Array]:
-        """Σ ω·c·features·featuresᵀ of every group, and the features of rows of groups."""
-        sums: dict[int, Array] = {}
-        kept, n_outputs = [], self.tangents.n_outputs
-        for part in self._chunks(rows):
-            found = features(part)
-            seen = self._curved(found, responses[part], rows.target[part])
-            seen = np.repeat(np.sqrt(rows.weight[part]), n_outputs)[:, None] * seen
-            group = np.repeat(rows.group[part], n_outputs)
-            for number in np.unique(group).tolist():
-                own = seen[group == number]
-                sums[number] = sums.get(number, 0.0) + own.T @ own
-            kept.append(found[group >= 0])
-        return sums, np.concatenate(kept)
-
-    def _without_own(
-        self, rows: PosteriorRows, information: dict[int, Array], features: Array
-    ) -> Array:
+    def _without_own(self, group: Array, information: dict[int, Array], features: Array) -> Array:
         """Variances of rows by a posterior that their own group has no part in."""
-        variances = np.full((len(rows), self.tangents.n_outputs), np.nan)
-        group = np.repeat(rows.group[rows.group >= 0], self.tangents.n_outputs)
-        for number in np.unique(group).tolist():
+        variances = np.full((len(group), self.tangents.n_outputs), np.nan)
+        owners = np.repeat(group[group >= 0], self.tangents.n_outputs)
+        for number in np.unique(owners).tolist():
             others = sum(own for name, own in information.items() if name != number)
             lower = cholesky(np.eye(features.shape[1]) + others, lower=True, overwrite_a=True)
-            half = solve_triangular(lower, features[group == number].T, lower=True)
+            half = solve_triangular(lower, features[owners == number].T, lower=True)
             own = (half**2).sum(axis=0)
-            variances[rows.group == number] = own.reshape(-1, self.tangents.n_outputs)
+            variances[group == number] = own.reshape(-1, self.tangents.n_outputs)
         return variances
 
     def _posterior(self, factor: Array, freedom: float) -> Posterior:

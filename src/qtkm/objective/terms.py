@@ -119,13 +119,9 @@ def residuals_of(
 ) -> NDArray[np.float64]:
     """Return what is left of the targets of a shard's rows, (n_rows, n_outputs)."""
     response = respond(shard, run=run)
-    if loss.is_quadratic:
-        rest = shard.target - response.real
-    else:
-        response = response if loss.sees_complex else np.ascontiguousarray(response.real)
-        curvature = (loss.bound if loss.has_bound else loss.curvature)(response, shard.target)
-        slope = loss.gradient(response, shard.target).real
-        rest = -slope / np.maximum(curvature, LEAST_CURVATURE)[:, None]
+    bound = loss.bound if loss.has_bound else loss.curvature
+    slope = loss.gradient(response, shard.target).real
+    rest = -slope / np.maximum(bound(response, shard.target), LEAST_CURVATURE)[:, None]
     for term in terms:
         rest = rest - np.multiply.outer(term.at(shard.codes), term.size)
     return rest

@@ -3,7 +3,6 @@
 import copy
 import logging
 import os
-import re
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -27,7 +26,6 @@ WINDOW = 10
 KIND = "checkpoint"
 #: how many files are kept
 KEPT = 2
-_NAME = re.compile(r"epoch-\d{6,}\.qtkm")
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +72,7 @@ class Checkpoint:
 
     def files(self) -> list[Path]:
         """Return the files of the folder, newest first."""
-        found = [path for path in self.folder.glob("epoch-*") if _NAME.fullmatch(path.name)]
+        found = self.folder.glob("epoch-[0-9]*.qtkm")
         return sorted(found, key=lambda path: (len(path.name), path.name), reverse=True)
 
     def save(self, epoch: int, kept: Kept, *, force: bool = False) -> None:
