@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-import numpy as np
 from numpy.typing import NDArray
 
 #: a parameter as a user gave it, before it is checked
@@ -25,11 +24,12 @@ Precisions = Sequence[NDArray | None]
 Pass = Callable[..., Any]
 if TYPE_CHECKING:
     from .data.shards import Shard as AnyShard
+    from .objective.column import Column as AnyColumn
 
     Span = slice[int, int, Any]
 else:
-    #: a block of coded rows
-    AnyShard = Any
+    #: a block of coded rows, and a column of a fit: its functions at its grid values
+    AnyShard = AnyColumn = Any
     #: a range of rows or of entries
     Span = slice
 #: what a checkpoint holds: arrays and plain values, in nested dicts and lists
@@ -41,41 +41,6 @@ class Run(Protocol):
 
     def __call__(self, function: Callable[[Any], Any], tasks: Iterable[Any], /) -> list[Any]:
         """Run the tasks, side by side where that is worth it."""
-
-
-class AnyColumn(Protocol):
-    """A column of a fit as networks see it: its functions at its grid values."""
-
-    feature_map: Any
-    radices: tuple[int, ...]  # sizes of the levels
-    slices: tuple[slice, ...]  # where each level's entries are among the factors
-    groups: tuple[slice, ...]  # levels whose functions are tabulated together
-    is_categorical: bool
-    is_one_hot: bool  # whether every function belongs to one category
-    has_gaps: bool  # whether the highest digit is that of missing values
-
-    @property
-    def values(self) -> NDArray[np.float64]: ...  # of the grid, in the unit box
-    @property
-    def group_features(self) -> list[NDArray]: ...  # of every group of levels, at the grid values
-    @property
-    def factors(self) -> NDArray: ...  # of all levels at the grid values
-    @property
-    def main_blocks(self) -> Any: ...  # main functions that share a variance, and their families
-    def __len__(self) -> int: ...
-    @property
-    def n_main(self) -> int: ...  # number of functions of the main effect
-    def main_table(self, weights: NDArray) -> NDArray[np.float64]: ...  # at the grid values
-    def main_sums(self, parts: NDArray) -> NDArray[np.float64]: ...  # Σ function·part over them
-    @property
-    def is_kept(self) -> bool: ...  # whether functions at all grid values may be kept
-    def kind(self, conjugate: bool) -> str: ...  # what products of two functions depend on
-    def chunks(self) -> list[slice]: ...  # grid values whose functions are made at a time
-    #: return all functions (n, M) at grid values of some codes, or of one of the chunks; if
-    #: `conjugate` is not None, the distinct products (n_products, n) of two of them, of complex
-    #: ones real parts above imaginary ones
-    def functions(self, places: slice | NDArray, conjugate: bool | None) -> NDArray: ...
-    def merged(self, level: int) -> Any: ...  # the column with a level and the next one joined
 
 
 Columns = Sequence[AnyColumn]

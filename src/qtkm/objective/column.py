@@ -53,9 +53,11 @@ class Column:
         return self.feature_map.factors(self.values)
 
     def kind(self, conjugate: bool) -> str:
+        """Return what the products of two functions depend on."""
         return self.feature_map.kind(conjugate)
 
     def chunks(self) -> list[Span]:
+        """Return ranges of grid values whose functions are made at a time."""
         n_features = self.feature_map.n_features
         each = n_features**2 if self.kind(True) == "pairs" else 4 * n_features
         return [slice(*part) for part in blocks(len(self), max(1, KEPT_NUMBERS // each))]
@@ -65,6 +67,11 @@ class Column:
         return len(self.chunks()) == 1
 
     def functions(self, places: Span | NDArray, conjugate: bool | None) -> NDArray:
+        """Return all functions (n, M) at grid values of some codes, or of one of the chunks.
+
+        If `conjugate` is not None, return the distinct products (n_products, n) of two of them, of
+        complex ones real parts above imaginary ones.
+        """
         if not self.is_kept:
             return self._functions(places, conjugate)
         if conjugate not in self._kept:
