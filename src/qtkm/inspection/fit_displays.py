@@ -227,16 +227,9 @@ class CoverageDisplay(Display):
                 f"{type(model).__name__} is not a regressor; for classes use "
                 "sklearn.calibration.CalibrationDisplay."
             )
-        model, levels = fitted(model), np.arange(0.05, 0.96, 0.05)
-        observed = np.asarray(y, dtype=np.float64)
-        predicted, deviation = model.predict(X, return_std=True)
-        chosen = output_number(model, output)
-        scores = np.abs(observed - predicted) / deviation
-        scores = scores if scores.ndim == 1 else scores[:, chosen]
-        known = model._known_uncertainty()
-        widths = [half_widths(known, float(level), method)[chosen] for level in levels]
-        covered = [float(np.mean(scores <= width)) for width in widths]
-        return cls(levels, np.array(covered), len(observed)).plot(ax)
+        levels = np.arange(0.05, 0.96, 0.05)
+        covered, _ = cover(fitted(model), X, y, levels, method, output)
+        return cls(levels, covered, len(y)).plot(ax)
 
     def _draw(self, ax: "Axes") -> None:
         # two standard errors of the covered share of perfectly calibrated intervals
@@ -247,3 +240,19 @@ class CoverageDisplay(Display):
         ax.plot(self.levels, self.covered, ".-", color=FIRST)
         ax.set(title="Calibration", xlabel="coverage of intervals", ylabel="share of rows within",
                xlim=(0, 1), ylim=(0, 1))  # fmt: skip
+
+
+def cover(
+    model: Any, X: Any, y: Any, levels: Sequence[float] | NDArray, method: str = "auto",
+    output: Any = None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:  # fmt: skip
+    """Return the shares of rows within intervals of some coverages, and the mean widths of these.
+
+    y may be the chosen output alone.
+    """
+    number, known = output_number(model, output), model._known_uncertainty()
+    parts = np.asarray(y, dtype=np.float64), *model.predict(X, return_std=True)
+    observed, predicted, std = (p if p.ndim == 1 else p[:, number] for p in parts)
+    widths = np.array([half_widths(known, float(level), method)[number] for level in levels])
+    covered = (np.abs(observed - predicted) <= widths[:, None] * std).mean(axis=1)
+    return covered, 2 * widths * std.mean()

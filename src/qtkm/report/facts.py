@@ -12,6 +12,7 @@ from .. import inspection
 from ..escaping import as_json, shorten, visible
 from ..estimators.values import TIMES
 from ..estimators.wording import learned_priors, name_network, name_score, readable
+from ..inspection.fit_displays import cover
 from ..inspection.plotting import is_numeric
 from ..inspection.response import Response, default_output, output_number, take_rows
 from ..inspection.results import place
@@ -228,8 +229,12 @@ def _errors(
         facts = {
             "scores": score_numbers(truth, predicted),
             "scatter": {"x": predicted[dots], "y": truth[dots]},
-            "coverage": _coverage(model, X, truth, rng, number),
+            "coverage": [],
         }
+        if model._has_posterior:
+            some = np.sort(rng.permutation(len(truth))[:MOST_COVERED])
+            found = cover(model, take_rows(X, some), truth[some], COVERAGES, output=number)
+            facts["coverage"] = np.column_stack([COVERAGES, *found])
         error, show = truth - predicted, float
         order, outputs = np.argsort(-np.abs(error), kind="stable"), [output] * len(truth)
     worst, rows, names = order[:ROWS].tolist(), {}, []
@@ -274,21 +279,6 @@ def _class_errors(
         shown, is_true, what = proba.max(axis=1), truth == predicted, "the predicted class"
     facts["calibration"] = {"bins": reliability(shown, is_true), "what": f"probability of {what}"}
     return facts, proba[own]
-
-
-def _coverage(
-    model: Any, X: Any, truth: NDArray, rng: np.random.Generator, number: int
-) -> list[list[float]]:
-    """Return wanted and observed coverage of prediction intervals, and their mean width."""
-    if not model._has_posterior:
-        return []
-    some, lines = np.sort(rng.permutation(len(truth))[:MOST_COVERED]), []
-    for coverage in COVERAGES:
-        ends = model.predict_interval(take_rows(X, some), coverage)
-        low, high = (ends[:, number] if ends.ndim == 3 else ends).T
-        inside = (truth[some] >= low) & (truth[some] <= high)
-        lines.append([coverage, float(inside.mean()), float((high - low).mean())])
-    return lines
 
 
 def _cards(model: Any, facts: dict[str, Any]) -> list[list[str]]:
