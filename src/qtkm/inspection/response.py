@@ -198,11 +198,20 @@ def default_output(model: Any) -> Any:
 
 
 def output_number(model: Any, output: Any) -> int:
-    """Return the number of a regressor's output given by its name or number; None is the only."""
-    n_outputs, names = model._reading.n_outputs, _target_names(model)
-    if output is None and n_outputs == 1:
-        return 0
-    return _find(output, names if output in names else range(n_outputs), "an output")
+    """Return the number of an output or a class given by its name or number.
+
+    None is the only output, or the second of two classes.
+    """
+    outputs, is_class = outputs_of(model), hasattr(model, "classes_")
+    if output is None and len(outputs) == 2 * is_class:
+        return int(is_class)
+    numbers = list(range(model._reading.n_outputs))
+    for known in [outputs] if is_class else [_target_names(model), numbers]:
+        if output in known:
+            return known.index(output)
+    kind = "a class" if is_class else "an output"
+    shown = ", ".join(map(repr, outputs or numbers))
+    raise ValueError(f"output={output!r} is not {kind} of the model; use one of {shown}.")
 
 
 def _target_names(model: Any) -> list[str]:
@@ -213,28 +222,16 @@ def _target_names(model: Any) -> list[str]:
 
 def _choose_output(model: Any, output: Any) -> tuple[NDArray, str]:
     """Return the weights of the model's outputs, and what their sum is called."""
-    n_outputs, outputs = model._reading.n_outputs, outputs_of(model)
+    n_outputs, number = model._reading.n_outputs, output_number(model, output)
     if not hasattr(model, "classes_"):
-        number, names = output_number(model, output), _target_names(model)
-        label = "response" if n_outputs == 1 else f"response of output {number}"
+        names, label = _target_names(model), "response" + f" of output {number}" * (n_outputs > 1)
         return np.eye(n_outputs)[number], names[number] if names else label
-    loss, is_pair = type(model.loss_).__name__, len(outputs) == 2
-    kind = "log-odds of" if loss in ("Softmax", "Logistic") else "decision for"
-    output = outputs[1] if output is None and is_pair else output
-    chosen = np.arange(len(outputs)) == _find(output, outputs, "a class")
-    rest = " against the rest" * (kind.startswith("log") and not is_pair)
-    label = f"{kind} {visible(str(output))}{rest}"
+    loss, classes = type(model.loss_).__name__, model.classes_.tolist()
+    is_log, is_pair = loss in ("Softmax", "Logistic"), len(classes) == 2
+    label = f"{'log-odds of' if is_log else 'decision for'} {visible(str(classes[number]))}"
+    label += " against the rest" * (is_log and not is_pair)
     if n_outputs == 1:  # one decision function, turned round for the first class
-        return np.array([1.0 if chosen[1] else -1.0]), label
+        return np.array([1.0 if number else -1.0]), label
     # the outputs of softmax have an arbitrary term in common, differences do not
-    others = -1 / (len(outputs) - 1) if is_pair or loss == "Softmax" else 0.0
-    return np.where(chosen, 1.0, others), label
-
-
-def _find(output: Any, known: Sequence[Any], what: str) -> int:
-    if output not in known:
-        raise ValueError(
-            f"output={output!r} is not {what} of the model; use one of "
-            f"{', '.join(map(repr, known))}."
-        )
-    return known.index(output)
+    others = -1 / (len(classes) - 1) if is_pair or loss == "Softmax" else 0.0
+    return np.where(np.arange(len(classes)) == number, 1.0, others), label
