@@ -14,7 +14,6 @@ from qtkm.inspection import (
     InteractionDisplay,
     MainEffectDisplay,
     PathDisplay,
-    RankOneTerms,
     RankOneTermsDisplay,
     ResidualsDisplay,
     SpectrumDisplay,
@@ -177,16 +176,10 @@ def test_coefficients_that_are_not_certain_are_grey(cpd):
     assert set(colours[certain:]) == {to_rgba(FAINT)}
 
 
-@pytest.mark.parametrize(("n_terms", "last"), [(3, 3), (60, 60)])
-def test_terms_are_counted_from_one(n_terms, last):
-    sizes = np.linspace(2, 1, n_terms)
-    terms = RankOneTerms(["a"], sizes, sizes, [], [], 0.0, "response")
-    display = RankOneTermsDisplay(terms).plot()
-    ticks = display.ax_.get_xticks()
-    assert ticks[0] == 1
-    assert ticks[-1] <= last
-    assert all(tick % ticks[1] == 0 for tick in ticks[1:] if n_terms > 3)
-    assert len(ticks) <= 30
+def test_terms_are_counted_from_one(cpd):
+    display = RankOneTermsDisplay.from_estimator(cpd)
+    low, high = display.ax_.get_xlim()
+    assert [tick for tick in display.ax_.get_xticks() if low < tick < high] == [1, 2, 3]
 
 
 def test_a_history_without_validation_has_one_line(cpd):

@@ -331,12 +331,8 @@ class RankOneTermsDisplay(Display):
         return cls(weights.rank_one_terms(model, n_terms, **options)).plot(ax)
 
     def _draw(self, ax: "Axes") -> None:
-        from matplotlib.ticker import MaxNLocator
-
         sizes = self.terms.sizes
         ax.bar(np.arange(1, len(sizes) + 1), sizes, color=FIRST)
         ax.set(title="Rank-one terms, the largest first", xlabel="term",
                ylabel=f"norm of the weights{units(self.terms.response)}")  # fmt: skip
-        ticks = MaxNLocator(12, integer=True).tick_values(1, len(sizes))
-        # the first term, and round numbers after it
-        ax.set_xticks([1, *(tick for tick in ticks if 1 < tick <= len(sizes))])
+        ax.locator_params(axis="x", integer=True)

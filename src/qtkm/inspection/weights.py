@@ -179,20 +179,17 @@ class Spectrum(Finding):
         The same in periods per unit of the column.
     magnitudes : (M,) array
         Norm of all weights of each frequency in the network, in units of the response.
-    coefficients : (M,) array or None
-        The weights themselves if there is no other column.
     main : (M,) array or None
-        Magnitudes of the weights of the column's main effect, without its slope; None for a model
-        without main effects.
+        Magnitudes of the weights of the column's main effect, without its slope, if the model has
+        main effects.
     """
 
     name: str
     numbers: NDArray[np.int64]
     frequencies: NDArray[np.float64]
     magnitudes: NDArray[np.float64]
-    coefficients: NDArray | None
     response: str
-    main: NDArray[np.float64] | None = None
+    main: NDArray[np.float64] | None
 
     def _gist(self) -> str:
         names = [f"{number}" for number in self.numbers]
@@ -244,10 +241,6 @@ def spectrum(model: Any, column: Any = 0, *, output: Any = None) -> Spectrum:
     form = algebra.form(algebra.join(product, algebra.last(product)), weights.shape[1:])
     flat = weights.reshape(len(weights), -1)
     magnitudes = np.sqrt(np.maximum(np.sum((flat.conj() @ form) * flat, axis=1).real, 0.0))
-    coefficients = None
-    if response.n_columns == 1:
-        coefficients = algebra.close(algebra.multiply(weights, response.closing))
-        magnitudes = np.abs(coefficients)
     numbers = np.arange(len(weights)) - zero
     box = response.inputs.columns[d].box
     width = box.high - box.low if box.low < box.high else 1.0
@@ -260,9 +253,7 @@ def spectrum(model: Any, column: Any = 0, *, output: Any = None) -> Spectrum:
         main = np.zeros(len(weights))
         main[zero + 1 : zero + 1 + len(sizes)] = sizes
         main[zero - len(sizes) : zero] = sizes[::-1]
-    return Spectrum(
-        response.names[d], numbers, frequencies, magnitudes, coefficients, response.label, main
-    )
+    return Spectrum(response.names[d], numbers, frequencies, magnitudes, response.label, main)
 
 
 @dataclass(repr=False)
