@@ -251,7 +251,7 @@ def test_unknown_kinds_are_refused(cpd, X, y):
     with pytest.raises(ValueError, match=r"y has shape \(3,\), expected \(60,\)"):
         ResidualsDisplay.from_estimator(cpd, X, y[:3])
     with pytest.raises(ValueError, match="no column 'z'"):
-        RankOneTermsDisplay.from_estimator(cpd, "z")
+        MainEffectDisplay.from_estimator(cpd, X, "z")
 
 
 def test_a_model_without_a_history_has_no_learning_curve(cpd):
