@@ -123,10 +123,11 @@ class NumberColumn:
         try:
             values, holds = read_numbers(column, self.label)
         except (TypeError, ValueError) as error:
-            what, is_text, _ = str(error).partition(", not numbers")
+            what, is_text, why = str(error).partition(", not numbers")
             if self.feature_map is None or not is_text:
                 raise
-            raise type(error)(f"{what}, but the model was fitted to {self.holds}.") from None
+            end = why if isinstance(error, TypeError) else "."  # scikit-learn checks the reason
+            raise type(error)(f"{what}, but the model was fitted to {self.holds}{end}") from None
         refuse_not_finite(values, self.label, number, "X", gaps=True)
         if holds != self.holds and len(present(values)):
             if self.feature_map is not None:
