@@ -151,7 +151,6 @@ def ridge_weights(blocks: Iterable[Block], shape: tuple[int, int], alpha: float)
             orthogonal, triangle = np.linalg.qr(features)
             kept = [(triangle, orthogonal.conj().T @ target)]
     features, target = (np.vstack(parts) for parts in zip(*kept, strict=True))
-    left, values, turn = np.linalg.svd(features, full_matrices=False)
-    keep = values > max(features.shape) * np.finfo(np.float64).eps * values[0]
-    left, values, turn = left[:, keep], values[keep], turn[keep]
-    return turn.conj().T @ ((values / (values**2 + ridge))[:, None] * (left.conj().T @ target))
+    root, nothing = np.sqrt(ridge) * np.eye(n_features), np.zeros((n_features, target.shape[1]))
+    system = np.vstack([features, root]), np.vstack([target, nothing])
+    return np.linalg.lstsq(*system, rcond=None)[0]
