@@ -41,7 +41,7 @@ default_role = "py:obj"
 nitpick_ignore_regex = [
     ("py:obj", ".*"),
     ("py:class", r"qtkm\.solvers\.\w+\.\w*State"),
-    ("py:class", r"qtkm\.networks\.(\w+\.)+\w+Tables"),
+    ("py:class", r"qtkm\.networks\.(\w+\.)+\w*Tables"),
 ]
 
 # Pages

@@ -1,8 +1,8 @@
 """Networks whose columns multiply: a CPD, a train or a ring, with cores in place.
 
 `ChainNetwork` is what they share as networks, `ChainIterate` is one with its cores, tables,
-passes, penalties and local problems.  Their differences are an algebra (how elements multiply),
-a gauge (how a core is left behind) and tables (compiled loops over many rows).
+passes, penalties and local problems.  Their differences are an algebra (how elements multiply) and
+a gauge (how a core is left behind).
 """
 
 import math
@@ -32,7 +32,6 @@ class ChainNetwork(Network):
     """What a CPD, a train and a ring share."""
 
     algebra: Algebra
-    tables: type[Tables]
 
     def leave(self, core: NDArray) -> tuple[NDArray, NDArray]:
         """Return a core in the gauge in which it is left behind, and the factor of the next."""
@@ -92,7 +91,7 @@ class ChainIterate:
         self.cores: Cores = [list(c) if isinstance(c, list) else c for c in cores]
         self.is_complex = np.iscomplexobj(flatten(cores)[0])
         self.token = object()
-        self._tables = network.tables(self.algebra, len(columns), self.is_complex, dtype)
+        self._tables = Tables(self.algebra, len(columns), self.is_complex, dtype)
         self._stale = set(range(len(self.cores) + 1))
         self._squares: list[NDArray | None] = [None] * (len(columns) + 1)
         self._stamps = [0] * (len(columns) + 1)

@@ -26,9 +26,9 @@ from ..kernels.lines import (
     to_lines,
 )
 from ..limits import LIMITS
-from ..protocols import AnyColumn, AnyShard, Arrays, Given, Run, Span
+from ..protocols import AnyColumn, AnyShard, Arrays, Run, Span
 from . import design
-from .algebra import Algebra, Environments, KeptRows, partial_products
+from .algebra import Algebra, Diagonal, Environments, KeptRows, partial_products
 from .moments import mix, triangle, unpack
 
 #: arrays that are added up over shards
@@ -75,10 +75,16 @@ class Statistics:
 
 
 class Tables:
-    """Elements of all columns at their grid values, and what closes their product."""
+    """Elements of all columns at their grid values, and what closes their product.
+
+    These are vectors (n_grid, R), closed by the output core or a row of ones, or matrices
+    (n_grid, left, right), closed by (n_outputs, right, left).  Outputs of a CPD share environments;
+    those of a train or ring have one each, as if every output of a row were a row.
+    """
 
     def __init__(self, algebra: Algebra, n_columns: int, is_complex: bool, dtype: DTypeLike):
         self.algebra, self.is_complex, self.dtype = algebra, is_complex, np.dtype(dtype)
+        self.is_diagonal = isinstance(algebra, Diagonal)
         #: types of the elements and of sums over rows
         self.kind = np.result_type(self.dtype, np.complex64) if is_complex else self.dtype
         self.double = np.dtype(np.complex128 if is_complex else np.float64)
@@ -115,11 +121,7 @@ class Tables:
     @property
     def mixing(self) -> NDArray | None:
         """Output core by whose squares statistics are still to be multiplied."""
-        return None
-
-    def respond_inside(self, products: NDArray) -> NDArray:
-        """Responses (n, n_outputs) of environments times elements (n, n_outputs or 1, …)."""
-        return products.reshape(*products.shape[:2], -1).sum(axis=2)
+        return self.closing if self.is_diagonal and len(self.closing) > 1 else None
 
     def rows(self, codes: NDArray, tables: Arrays | None = None) -> list[NDArray]:
         """Return the elements of coded rows, (n, …) for every column."""
@@ -132,9 +134,10 @@ class Tables:
             return self._closed(shard, run, "products", [self.buffer()], [self.closing])
         d = self.following  # a walk goes there next
         inside = self.environments(shard.codes, np.empty(0), d, d + 1)
-        return self.respond_inside(
-            inside * np.take(self.elements[d], shard.codes[:, d], axis=0)[:, None]
-        )
+        products = inside * np.take(self.elements[d], shard.codes[:, d], axis=0)[:, None]
+        if self.is_diagonal:
+            return self.respond(products[:, 0])
+        return products.reshape(*products.shape[:2], -1).sum(axis=2)
 
     def states(self, is_large: bool) -> Callable[[NDArray], NDArray]:
         """Return a function from codes to the environments (n, …) of the closing element."""
@@ -165,8 +168,8 @@ class Tables:
         return add_all(run(part, shard.parts(PARTS)))
 
     def turn(self, closing: NDArray) -> NDArray:
-        """Return products of all columns for environments of the closing, and the other way."""
-        return closing
+        """Return transposes of matrices; products for environments of the closing, and back."""
+        return closing.swapaxes(1, closing.ndim - 1)
 
     def environments(self, codes: NDArray, root: NDArray, first: int, last: int) -> NDArray:
         """Return the environments outside of columns first … last-1.
@@ -174,9 +177,11 @@ class Tables:
         Shape (n_rows, n_outputs or 1, …), scaled by the root weights.
         """
         inside = self.algebra.between(self._walk(codes).around(first, last))
+        if inside is None:  # nothing is outside of a single column
+            inside = np.ones((1, 1, 1), dtype=self.kind)
         if len(root):
             inside = inside * root.astype(self.dtype).reshape(-1, *[1] * (inside.ndim - 1))
-        return inside
+        return np.broadcast_to(inside, (len(codes), *inside.shape[1:]))
 
     def _walk(self, codes: NDArray) -> Environments:
         """Environments of coded rows, whose products are kept while the codes are there."""
@@ -187,24 +192,22 @@ class Tables:
             def factor(d: int) -> NDArray:
                 return np.take(self.elements[d], places[d], axis=0)[:, None]
 
-            walk = Environments(self.algebra, factor, self._stamps, self.row_ends())
+            ends = None
+            if not self.is_diagonal:
+                first = np.eye(self.elements[0].shape[1], dtype=self.kind)
+                ends = first[None, None], self.closing[None]
+            walk = Environments(self.algebra, factor, self._stamps, ends)
             self._walks.put(codes, walk)
         return walk
-
-    def row_ends(self) -> Given:
-        """Return what stands around the product of all columns; see `Environments`."""
-        return None
-
-    def goals(self, target: NDArray) -> NDArray:
-        """Return what multiplies environments in right-hand sides, like `environments`."""
-        raise NotImplementedError
 
     def _design(self, shard: AnyShard, column: int) -> tuple[NDArray, NDArray]:
         """Return flat environments (n, n_outputs or 1, P) and right-hand sides (n, P) of rows."""
         root, target = shard.scaled
         inside = self.environments(shard.codes, root, column, column + 1)
         inside = inside.astype(self.double, copy=False)
-        right = inside * self.goals(target)
+        if self.mixing is not None:
+            target = (target @ self.closing)[:, None]
+        right = inside * target.reshape(*target.shape, *[1] * (inside.ndim - target.ndim))
         right = right[:, 0] if right.shape[1] == 1 else right.sum(axis=1)
         return inside.reshape(*inside.shape[:2], -1), right.reshape(len(right), -1)
 
@@ -306,13 +309,14 @@ class Tables:
             value = self.algebra.multiply(value, rows[d])
         return self.respond(moved) + self.respond(value, closing)
 
-    #: whether every output of a row has an environment of its own
-    outputs_are_rows = False
-
     @property
     def around(self) -> Sums:
         """What loops need to find their way through buffers; see `kernels.walks`."""
-        raise NotImplementedError
+        ends, tables = self.ends(self.elements), self.elements
+        if self.is_diagonal:  # columns with the fewest grid values first
+            return ends, np.argsort(list(map(len, tables)), kind="stable")
+        bonds = np.array([tables[0].shape[1], *(table.shape[2] for table in tables)])
+        return ends, self.ends(list(map(self.turn, tables))), bonds
 
     def ends(self, tables: Arrays) -> NDArray[np.int64]:
         """Return where the lines of every table begin in a buffer, and where the last ones end."""
@@ -334,7 +338,9 @@ class Tables:
 
     def behind(self) -> NDArray:
         """Return the buffer for walks from the right."""
-        return self.buffer()
+        if self.is_diagonal:
+            return self.buffer()
+        return self.buffer("", list(map(self.turn, self.later or self.elements)))
 
     def line_width(self, shape: Sequence[int]) -> int:
         """Return how many numbers a line of an element of a shape has."""
@@ -399,8 +405,8 @@ class Tables:
 
         groups, planes = shard.groups(column), self.planes
         size = math.prod(self.elements[column].shape[1:])
-        n_slots, n_right = groups.n_codes + len(groups.owners), len(self.closing)
-        n_right = 1 if self.outputs_are_rows else n_right
+        n_slots = groups.n_codes + len(groups.owners)
+        n_right = len(self.closing) if self.is_diagonal else 1
         width = len(planes) * size * (size + 1) // 2
         grams = np.empty((n_slots, width)), np.empty((n_slots if both else 0, width))
         rhs = np.empty((n_slots, n_right, len(planes) * padded(size)))

@@ -20,33 +20,6 @@ from ..protocols import Cores, Given, Levels, Radices
 from ..structure import Edge, Structure
 from .algebra import Diagonal
 from .chain import SMOOTH_NOISE, ChainNetwork, site_legs
-from .column_tables import Tables
-
-
-class CPDTables(Tables):
-    """Tables (n_grid, R) of all columns; `closing` is the output core, or one row of ones."""
-
-    @property
-    def mixing(self) -> NDArray | None:
-        return self.closing if len(self.closing) > 1 else None
-
-    def environments(self, codes: NDArray, root: NDArray, first: int, last: int) -> NDArray:
-        if len(self.elements) > last - first:
-            return super().environments(codes, root, first, last)
-        alone = root if len(root) else np.ones(len(codes))
-        return alone.astype(self.kind)[:, None, None]
-
-    def respond_inside(self, products: NDArray) -> NDArray:
-        return self.respond(products[:, 0])
-
-    def goals(self, target: NDArray) -> NDArray:
-        return (target if self.mixing is None else target @ self.closing)[:, None]
-
-    @property
-    def around(self) -> tuple[NDArray, ...]:
-        # columns with the fewest grid values first
-        order = np.argsort([len(elements) for elements in self.elements], kind="stable")
-        return self.ends(self.elements), order
 
 
 class CPD(ChainNetwork):
@@ -59,7 +32,6 @@ class CPD(ChainNetwork):
     """
 
     algebra = Diagonal()
-    tables = CPDTables
 
     def __init__(self, rank="auto"):
         self.rank = rank

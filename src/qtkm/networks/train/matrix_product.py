@@ -19,45 +19,13 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 
 from ...parameters import check_number, is_number
-from ...protocols import Arrays, Cores, Given, Levels, Radices
+from ...protocols import Cores, Given, Levels, Radices
 from ...structure import Edge, Structure
 from ..algebra import Matrices
 from ..chain import SMOOTH_NOISE, ChainNetwork, site_legs
-from ..column_tables import Tables
 from ..moments import digit_factors
 from ..network import flatten, unflatten
 from . import gauge
-
-
-class ProductTables(Tables):
-    """Tables (n_grid, left, right) of all columns; `closing` is (n_outputs, right, left)."""
-
-    outputs_are_rows = True
-
-    def row_ends(self) -> tuple[NDArray, NDArray]:
-        return np.eye(self.elements[0].shape[1], dtype=self.kind)[None, None], self.closing[None]
-
-    def environments(self, codes: NDArray, root: NDArray, first: int, last: int) -> NDArray:
-        inside = super().environments(codes, root, first, last)
-        return np.broadcast_to(inside, (len(codes), *inside.shape[1:]))
-
-    def goals(self, target: NDArray) -> NDArray:
-        return target[:, :, None, None]
-
-    def turn(self, closing: NDArray) -> NDArray:
-        return closing.swapaxes(1, 2)
-
-    @property
-    def around(self) -> tuple[NDArray, ...]:
-        shapes = [elements.shape for elements in self.elements]
-        bonds = np.array([shapes[0][1], *(shape[2] for shape in shapes)], dtype=np.int64)
-        return self.ends(self.elements), self.ends(self._turned(self.elements)), bonds
-
-    def _turned(self, tables: Arrays) -> list[NDArray]:
-        return [table.swapaxes(1, 2) for table in tables]
-
-    def behind(self) -> NDArray:
-        return self.buffer("", self._turned(self.later or self.elements))
 
 
 class MatrixProduct(ChainNetwork):
@@ -70,7 +38,6 @@ class MatrixProduct(ChainNetwork):
 
     is_ring = False
     algebra = Matrices()
-    tables = ProductTables
 
     def __init__(self, rank="auto"):
         self.rank = rank
