@@ -23,8 +23,8 @@ def _compare(rng, rank, n_rows, calls):
     from qtkm.kernels import grams
 
     half = int(grams.padded(rank))
-    block = rng.standard_normal((n_rows, int(grams.block_planes((0, 0))) * half))
-    squares = grams.new_squares(rank, half, (0, 0))
+    block = rng.standard_normal((n_rows, 3 * half))
+    squares = np.zeros((2, rank + -rank % grams.ENTRIES, half))
     columns = np.asfortranarray(rng.standard_normal((2 * rank, n_rows)))
     gram = np.zeros((2 * rank, 2 * rank), order="F")
     operations = 4 * rank**2 * n_rows

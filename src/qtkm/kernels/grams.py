@@ -11,12 +11,12 @@ Lines of complex g = x + iy have the planes X+Y, X-Y and Y, since a square and a
 enough for Σ ḡgᵀ, where two triangles and a square would be needed otherwise: of (X+Y)ᵀ(X-Y) the
 antisymmetric part is YᵀX - XᵀY, and the symmetric one XᵀX - YᵀY, which twice the triangle YᵀY makes
 XᵀX + YᵀY.  The triangle (X+Y)ᵀ(X+Y), of which this leaves XᵀY + YᵀX, gives Σ ggᵀ as well.  The
-tuple `sums` has as many entries as there are such products: 1 if all is real, else 2 or 3.
+tuple `sums` has as many entries as there are such products: 1 if all is real, else 2 or 3.  Squares
+begin as zeros, with as many rows as tiles of the entries cover.
 """
 
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
 from numpy import uint64 as index
 
@@ -38,12 +38,6 @@ padded = jit(lines.padded)
 def block_rows(width, itemsize):
     """Rows of a block that stays in the first-level cache."""
     return max(16, min(256, BLOCK_BYTES // (width * itemsize)))
-
-
-@jit
-def block_planes(sums):
-    """Planes of the lines of a block."""
-    return 1 if len(sums) == 1 else 3
 
 
 @jit
@@ -90,12 +84,6 @@ def _tile(width: int) -> Any:
 
 
 _tile_32, _tile_16, _tile_8, _tile_4 = (_tile(width) for width in (32, 16, 8, 4))
-
-
-@jit
-def new_squares(size, half, sums):
-    """Squares of zeros for the products of blocks; lines that only fill a tile are there, too."""
-    return np.zeros((len(sums), size + (-size) % ENTRIES, half))
 
 
 @jit

@@ -26,7 +26,7 @@ from ._simd import (
     prefetch,
     row_times_matrix,
 )
-from .grams import add_gram, add_products, block_planes, block_rows, mix, new_squares, pack, padded
+from .grams import ENTRIES, add_gram, add_products, block_rows, mix, pack, padded
 
 
 @inlined
@@ -82,13 +82,16 @@ def _walk(states, at, to, room, buffer, around, d, code, is_back, planes):
 
 
 @inlined
-def _prefix(codes, row, stop, buffer, around, states, room, planes):
-    """State from the left before column `stop`, in the first two places; returns where."""
+def _prefix(codes, row, stop, buffer, around, states, room, planes, gap=0):
+    """State from the left before column `stop`; returns where it is.
+
+    States take turns in the first two places, or stand one behind the other if there is a gap.
+    """
     at, to = 0, 2 * room
     _unit(states, 0, room, around[2])
     for d in range(stop):
         _walk(states, at, to, room, buffer, around, d, codes[row, d], False, planes)
-        at, to = to, at
+        at, to = to, to + gap if gap else at
     return at
 
 
@@ -178,12 +181,12 @@ def statistics(
     """
     n_each = 1 if len(around) == 2 else closing.shape[0]
     half = rhs.shape[2] // len(planes)
-    wide = half * block_planes(sums)
+    wide = half * (1 if len(sums) == 1 else 3)
     n_rows = max(1, block_rows(wide, buffer.itemsize) // n_each)
     block = np.zeros((n_rows * n_each, wide), dtype=buffer.dtype)
     line = np.empty(wide, dtype=buffer.dtype)
     wanted = np.empty((rhs.shape[1], n_rows * n_each), dtype=buffer.dtype)
-    squares = new_squares(size, half, sums)
+    squares = np.zeros((len(sums), size + (-size) % ENTRIES, half))
     if len(around) == 2:
         places, scales = np.empty((n_rows, codes.shape[1]), dtype=np.uint64), np.ones(n_rows)
     else:
@@ -256,11 +259,8 @@ def gradient(codes, buffer, behind, around, seeds, planes, out):
         room = _room_of(bonds)
         end = 2 * room * (n_columns + 1)  # states before all columns, then two that take turns
         states = np.zeros(end + 4 * room)
-        _unit(states, 0, room, bonds)
         for row in range(codes.shape[0]):
-            for d in range(n_columns):
-                at, code = 2 * room * d, codes[row, d]
-                _walk(states, at, at + 2 * room, room, buffer, around, d, code, False, planes)
+            _prefix(codes, row, n_columns, buffer, around, states, room, planes, 2 * room)
             at, to = end, end + 2 * room
             _copy(seeds[row], 0, half, states, at, room, half, planes)
             for d in range(n_columns - 1, -1, -1):
