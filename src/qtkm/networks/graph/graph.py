@@ -147,6 +147,13 @@ class Drawing:
 
     def as_drawn(self, n_outputs: int, vertex: int) -> Structure:
         """Return the structure as it is, with the leg of several outputs at a vertex."""
+        for site in (self.wires[w] for column in self.sites for w in column):
+            if len(site.vertices) != 1:
+                names = ", ".join(repr(self.vertices[v]) for v in site.vertices) or "none"
+                raise ValueError(
+                    f"The site {site.name!r} has {len(site.vertices)} vertices ({names}); put "
+                    "exactly one on every site."
+                )
         outputs = Edge(OUTPUTS, n_outputs, (vertex,), (len(self.sites), 0))
         return Structure(tuple(self.vertices), (*self.wires, *([outputs] * (n_outputs > 1))))
 
@@ -155,12 +162,6 @@ class Drawing:
 
         The vertex is given by its number.  Bonds are cut to what the cores at their ends can use.
         """
-        for site in (self.wires[w] for column in self.sites for w in column):
-            if len(site.vertices) != 1:
-                raise ValueError(
-                    f"The site {site.name!r} has {len(site.vertices)} vertices; put exactly one on "
-                    "every site."
-                )
         found, structure = None, self.as_drawn(n_outputs, vertex)
         while found != structure:
             found, edges = structure, list(structure.edges)
@@ -249,33 +250,25 @@ class Graph(GraphNetwork):
                 )
 
     def build(self, radices: Radices, n_outputs: int) -> Structure:
-        drawing, owners, names = Drawing(radices), dict[Site | str, int](), list(self.vertices)
+        drawing = Drawing(radices)
         edges = map(_read, self.edges)
         bonds = [(drawing.wire(str(name), size), members) for name, members, size in edges]
-        sites = {(d, k): w for d, own in enumerate(drawing.sites) for k, w in enumerate(own)}
-        for v, (name, legs) in enumerate(self.vertices.items()):
-            for given in legs:
-                site: Site | str = OUTPUTS if given == OUTPUTS else (int(given[0]), int(given[1]))
-                if site in owners:
+        outputs = [v for v, legs in enumerate(self.vertices.values()) if OUTPUTS in legs]
+        if len(outputs) > 1:
+            names = " and ".join(repr(list(self.vertices)[v]) for v in outputs)
+            raise ValueError(f"The outputs are a leg of {names}; keep one of them.")
+        for name, legs in self.vertices.items():
+            own = []
+            for d, k in (map(int, leg) for leg in legs if leg != OUTPUTS):
+                if d >= len(drawing.sites) or k >= len(drawing.sites[d]):
                     raise ValueError(
-                        f"{_say(site)} is a leg of both {names[owners[site]]!r} and {name!r}; keep "
-                        "one of them."
+                        f"Vertex {name!r} has a leg to level {k} of column {d}, but the columns "
+                        f"have {', '.join(str(len(column)) for column in radices)} levels; remove "
+                        "it, or change the quantization."
                     )
-                if site != OUTPUTS and site not in sites:
-                    raise ValueError(
-                        f"Vertex {name!r} has a leg to {_say(site).lower()}, but the columns have "
-                        f"{', '.join(str(len(column)) for column in radices)} levels; remove it, "
-                        "or change the quantization."
-                    )
-                owners[site] = v
-            own = [wire for site, wire in sites.items() if owners.get(site) == v]
-            drawing.vertex(str(name), [*own, *(wire for wire, ends in bonds if name in ends)])
-        for site in sites:
-            if site not in owners:
-                raise ValueError(
-                    f"{_say(site)} has no leg; add {site} to the legs of one of the vertices."
-                )
-        return drawing.as_drawn(n_outputs, owners.get(OUTPUTS, len(names) - 1))
+                own.append(drawing.sites[d][k])
+            drawing.vertex(str(name), sorted(own) + [w for w, ends in bonds if name in ends])
+        return drawing.as_drawn(n_outputs, *outputs or [len(self.vertices) - 1])
 
 
 class GraphEvaluator:
@@ -368,7 +361,3 @@ def _read(edge: Given) -> tuple[Given, tuple[Given, ...], Given]:
         return name, tuple(members), size
     except (TypeError, ValueError):
         raise ValueError(f"Edge {edge!r} must be a tuple (name, vertices, size).") from None
-
-
-def _say(site: Site | str) -> str:
-    return "The index of the outputs" if site == OUTPUTS else f"Level {site[1]} of column {site[0]}"
