@@ -157,17 +157,14 @@ class NetworkRows:
                 goal, environment = goal.reshape(-1, 1), environment.reshape(len(chosen), -1)
             parts = [*(factors[leg][chosen - part.start] for leg in legs), environment]
             codes = shard.codes[chosen, category[1]] if category else np.zeros(len(chosen), int)
-            order = np.argsort(codes, kind="stable")
-            found, first = np.unique(codes[order], return_index=True)
-            for code, some in zip(found, np.split(order, first[1:]), strict=True):
-                hermitian, symmetric, products = design.gram(
-                    [part[some] for part in parts], root[chosen[some]] if len(root) else root,
-                    goal[some], both,
-                )  # fmt: skip
-                total[0][code] += hermitian
-                total[1][:, code] += products
+            for code in np.unique(codes):
+                some = codes == code
+                weights = root[chosen[some]] if len(root) else root
+                sums = design.gram([part[some] for part in parts], weights, goal[some], both)
+                total[0][code] += sums[0]
+                total[1][:, code] += sums[2]
                 if both:
-                    total[2][code] += symmetric
+                    total[2][code] += sums[1]
 
         _, count, width = shape
         matrix = (count, width, width)

@@ -93,11 +93,8 @@ class PairProblem:
         iterate, block = self.iterate, self.block
         algebra, (column, following) = iterate.algebra, iterate.columns[block : block + 2]
         cores, later = iterate.cores[block : block + 2]
-        (a, q, _), (_, p, c), position = (
-            cores[-1].shape,
-            later[0].shape,
-            self.first + len(cores) - 1,
-        )
+        (a, q, _), (_, p, c) = cores[-1].shape, later[0].shape
+        position = self.first + len(cores) - 1
         if a * q * p * c > MOST_UNKNOWNS:
             return self._shift(position)
         both = bool(self.setting.real_part and iterate.is_complex)
@@ -124,8 +121,8 @@ class PairProblem:
         u, s, vh = np.linalg.svd(matrix, full_matrices=False)
         left_out = np.sqrt(np.cumsum(s[::-1] ** 2))[::-1]  # norm from each one on
         rank = max(1, min(int(np.sum(left_out > self.tol * left_out[0])), self.max_rank))
-        left, right = u[:, :rank].reshape(a, q, rank), (s[:rank, None] * vh[:rank])
-        right = right.reshape(rank, p, c)
+        left = u[:, :rank].reshape(a, q, rank)
+        right = (s[:rank, None] * vh[:rank]).reshape(rank, p, c)
         value = system.value_of(_join(left, right))
         if value > least:
             left, right, value = _polish(system, left, right)
