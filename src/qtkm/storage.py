@@ -1,8 +1,7 @@
 """Files of arrays and plain values: safetensors for numbers, JSON for the rest, never pickle.
 
-What saved models and checkpoints are written with; nothing here knows what the values mean. A file
-is a safetensors container whose metadata holds a JSON text and a checksum. A tree of lists and
-dicts with arrays inside is taken apart into that text and named arrays:
+A file is a safetensors container whose metadata holds a JSON text and a checksum. A tree of lists
+and dicts with arrays inside is taken apart into that text and named arrays:
 
     {"cores": [[W0, W1]], "alpha": 1e-7}  ⇄  {"cores": [[{"$": "array", "name": "0"}, …]], …}
                                              and {"0": W0, "1": W1}
@@ -70,38 +69,32 @@ def write(path: str | os.PathLike[str], kind: str, tree: Any) -> None:
 
 def read(path: str | os.PathLike[str], kind: str) -> Any:
     """Return the tree of a file that `write` made; other files are ForeignFileError or damaged."""
-    path = Path(path)
-    data = path.read_bytes()
+    data = Path(path).read_bytes()
     try:
-        return _read(path, data, kind)
-    except ForeignFileError:
-        raise
+        metadata = _metadata(data)
+        version, text = str(metadata["qtkm"]), metadata.get("json")
+        if not version.isdecimal():
+            raise ValueError("its format has no number")
+        if int(version) > FORMAT:
+            raise ForeignFileError(
+                f"has the format {version}; this version of qtkm reads up to {FORMAT}: upgrade "
+                "qtkm to read it"
+            )
+        if metadata.get("kind") != kind:
+            raise ForeignFileError(f"holds a {metadata.get('kind')!s:.40}, not a {kind}")
+        if not isinstance(text, str) or len(text) > LONGEST_TEXT:
+            raise ValueError("its text is missing, or too long")
+        arrays = safetensors.load(data)
+        if _checksum(text, arrays) != metadata.get("sha256"):
+            raise ValueError("its checksum does not fit")
+        return join(json.loads(text), arrays)
+    except ForeignFileError as error:
+        raise ForeignFileError(f"{path} {error}.") from None
     except ERRORS as error:
         reason = shortened(error)
         if "not fully covered" in reason:
             reason = f"it ends after {len(data):,} bytes, or has some too many"
         raise DamagedFileError(f"{path} is damaged: {reason}.") from None
-
-
-def _read(path: Path, data: bytes, kind: str) -> Any:
-    """Return the tree of a file's bytes; errors other than ForeignFileError are those of damage."""
-    metadata = _metadata(path, data)
-    version, text = str(metadata["qtkm"]), metadata.get("json")
-    if not version.isdecimal():
-        raise ValueError("its format has no number")
-    if int(version) > FORMAT:
-        raise ForeignFileError(
-            f"{path} has the format {version}; this version of qtkm reads up to {FORMAT}: "
-            "upgrade qtkm to read it."
-        )
-    if metadata.get("kind") != kind:
-        raise ForeignFileError(f"{path} holds a {metadata.get('kind')!s:.40}, not a {kind}.")
-    if not isinstance(text, str) or len(text) > LONGEST_TEXT:
-        raise ValueError("its text is missing, or too long")
-    arrays = safetensors.load(data)
-    if _checksum(text, arrays) != metadata.get("sha256"):
-        raise ValueError("its checksum does not fit")
-    return join(json.loads(text), arrays)
 
 
 def shortened(error: Exception) -> str:
@@ -110,21 +103,18 @@ def shortened(error: Exception) -> str:
     return f"{text[:LONGEST_REASON]}…" if len(text) > LONGEST_REASON else text
 
 
-def _metadata(path: Path, data: bytes) -> dict[str, Any]:
+def _metadata(data: bytes) -> dict[str, Any]:
     """Return the metadata of the container, read without trusting any of it."""
     length = int.from_bytes(data[:8], "little")
     is_cut = length > len(data) - 8
     if b'"qtkm"' not in data[: 8 + length] and not (is_cut and data.startswith(_BEGIN, 8)):
-        raise ForeignFileError(f"{path} is not a file of qtkm.")
+        raise ForeignFileError("is not a file of qtkm")
     if is_cut:
         raise ValueError(f"it ends after {len(data):,} bytes")
-    try:
-        header = json.loads(data[8 : 8 + length])
-    except (ValueError, RecursionError):
-        raise ValueError("its header cannot be read") from None
+    header = json.loads(data[8 : 8 + length])
     metadata = header.get("__metadata__") if isinstance(header, dict) else None
     if not isinstance(metadata, dict) or "qtkm" not in metadata:
-        raise ForeignFileError(f"{path} is not a file of qtkm.")
+        raise ForeignFileError("is not a file of qtkm")
     return metadata
 
 

@@ -53,40 +53,30 @@ def add_in_order(results: Iterable[Any]) -> Any:
     The tree is that of a binary counter: partial sums of equal size are joined at once, so
     no more than log₂ of their number are held, and the order depends on nothing else.
     """
-    partial: list[tuple[int, Any]] = []
-    for result in results:
-        size = 1
-        while partial and partial[-1][0] == size:
-            result = add(partial.pop()[1], result)
-            size *= 2
-        partial.append((size, result))
-    total = partial.pop()[1]
-    while partial:
-        total = add(partial.pop()[1], total)
-    return total
+    partial: list[Any] = []
+    for number, result in enumerate(results, start=1):
+        partial.append(result)
+        while number % 2 == 0:
+            partial[-2:] = [add(*partial[-2:])]
+            number //= 2
+    while len(partial) > 1:
+        partial[-2:] = [add(*partial[-2:])]
+    return partial[0]
 
 
 def first_half(count: int) -> int:
-    """Return how many of 2 or more results `add_in_order` adds before it adds the rest.
-
-    The largest power of two below their number.  Either part is added like results of their own,
-    so that parts can be added elsewhere.
-    """
+    """Return how many of 2 or more results `add_in_order` adds by themselves before the rest."""
     return 1 << ((count - 1).bit_length() - 1)
-
-
-#: bytes of the largest block that the C library of Linux can be led to keep for itself
-KEPT_BYTES = 8_000_000
 
 
 @functools.cache
 def _keep_freed_memory() -> None:
-    """Lead the C library to keep freed blocks as large as this one.
+    """Lead the C library to keep freed blocks of up to 8 MB, as large as this one.
 
     Without it every array of more than 128 kB begins with new pages: 1.03 ms instead of 0.11 ms for
     the squares of 1000 environments of 10 entries.
     """
-    np.empty(KEPT_BYTES, dtype=np.uint8)
+    np.empty(8_000_000, dtype=np.uint8)
 
 
 def _count(n_jobs: int | None) -> int:
@@ -149,12 +139,9 @@ def _checked(function: Callable[..., Any], *arguments: Any, **options: Any) -> A
 _controller = functools.cache(ThreadpoolController)
 
 
-class _Inside:
-    """How many are inside of `one_blas_thread`, and what the last of them resets."""
-
-    lock = threading.Lock()
-    count = 0
-    limit: Any = None
+_lock = threading.Lock()
+#: limits of all that are inside of `one_blas_thread`, the first of which holds what was before
+_limits: list[Any] = []
 
 
 @contextmanager
@@ -163,14 +150,12 @@ def one_blas_thread() -> Iterator[None]:
 
     The limit holds for the whole process: the first to enter sets it, the last to leave resets it.
     """
-    with _Inside.lock:
-        if _Inside.count == 0:
-            _Inside.limit = _controller().limit(limits=1)
-        _Inside.count += 1
+    with _lock:
+        _limits.append(_limits[0] if _limits else _controller().limit(limits=1))
     try:
         yield
     finally:
-        with _Inside.lock:
-            _Inside.count -= 1
-            if _Inside.count == 0:
-                _Inside.limit.restore_original_limits()
+        with _lock:
+            limit = _limits.pop()
+            if not _limits:
+                limit.restore_original_limits()
