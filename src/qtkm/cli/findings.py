@@ -101,7 +101,7 @@ def to_json(found: Findings) -> dict[str, Any]:
     """Return findings by their names in JSON."""
     model, weights = found.model, found.coefficients
     facts: dict[str, Any] = {
-        "estimator": type(model).__name__, "columns": model.columns_,
+        "estimator": type(model).__name__, "columns": [_column(c) for c in model.columns_],
         "classes": getattr(model, "classes_", None), "network": name_network(model.network_),
         "rank": model.rank_, "n_parameters": model.n_parameters_,
         "loss": type(model.loss_).__name__, "alpha": model.alpha_, "n_iter": model.n_iter_,
@@ -134,6 +134,13 @@ def to_json(found: Findings) -> dict[str, Any]:
         facts["effects"] = [{"column": effect.name, **{key: getattr(effect, key) for key in kept}}
                             for effect in found.effects]  # fmt: skip
     return facts
+
+
+def _column(column: dict[str, Any]) -> dict[str, Any]:
+    basis = column["basis"].inner if column["basis"].has_gaps else column["basis"]
+    own = {"basis": type(basis).__name__, "n_functions": basis.n_features,
+           "period": getattr(basis, "period", None)}  # fmt: skip
+    return column | own
 
 
 def print_findings(found: Findings) -> None:
