@@ -13,7 +13,7 @@ from qtkm.estimators import automatic, mixing
 def settings(**more):
     return {"n_basis": 9, "period": 2.0, "quantization": 3, "penalty": "matern",
             "main_effects": True, "scaling": "half", "prediction_margin": 0.1,
-            "random_state": 0, "n_jobs": 1} | more  # fmt: skip
+            "posterior": False, "random_state": 0, "n_jobs": 1} | more  # fmt: skip
 
 
 def table(n_rows=120, noise=0.05, n_columns=3):

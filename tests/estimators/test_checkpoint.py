@@ -13,6 +13,7 @@ y = np.sin(5 * X[:, 0]) * X[:, 1] + 0.1 * RNG.normal(size=200)
 SETTINGS = {
     "penalty": "ridge",
     "n_basis": 8, "period": 2, "alpha": 1e-5, "rank": 3, "random_state": 0, "tol": 0,
+    "posterior": False,
 }  # fmt: skip
 
 

@@ -18,6 +18,7 @@ def make(name, n_columns=3, max_iter=15):
     return QTKMRegressor(
         network=make_network(name, 3, [(N_BASIS,)] * n_columns), n_basis=N_BASIS, period=2.0,
         quantization=None, alpha=1e-5, max_iter=max_iter, penalty="ridge", random_state=0,
+        posterior=False,
     )  # fmt: skip
 
 

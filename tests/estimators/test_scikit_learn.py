@@ -22,9 +22,9 @@ ESTIMATORS = [
     QTKMRegressor(rank=2, alpha=1e-3, max_iter=4),
     QTKMRegressor(
         Fourier(n_basis=6), network=CPD(3), loss=Squared("real"), solver=ALS(), max_bins=None,
-        max_iter=6, extrapolation="continue", penalty="ridge",
+        max_iter=6, extrapolation="continue", penalty="ridge", posterior=False,
     ),
-    QTKMClassifier(rank=2, alpha=1e-3, max_iter=4, main_effects=False),
+    QTKMClassifier(rank=2, alpha=1e-3, max_iter=4, main_effects=False, posterior=False),
     QTKMClassifier(
         Power(), max_iter=5, penalty="ridge", loss="softmax", quantization=None,
         class_weight="balanced", dtype="float32", init="random",

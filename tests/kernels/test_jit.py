@@ -12,11 +12,11 @@ import sys, types
 package = sys.modules["qtkm"] = types.ModuleType("qtkm")
 package.__path__ = {list(qtkm.__path__)!r}
 import numpy as np
-from qtkm.kernels import grids
+from qtkm.kernels import _jit, lines
 
-bits = np.array([3, 5, 3], dtype=np.uint64)
+padded = _jit.jit(lines.padded)
 for dtype in (np.int64, np.int32):  # two types are compiled one by one
-    print(grids.distinct(bits, 9, np.zeros(4, np.uint64), np.full(4, -1, dtype=dtype)))
+    print(padded(dtype(3)))
 """
 
 
@@ -29,7 +29,7 @@ def run(cache, code=CODE, **variables):
     environment = os.environ | {"NUMBA_CACHE_DIR": str(cache)} | variables
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout == "2\n" * 2
+    assert done.stdout == "4\n" * 2
     return done.stderr
 
 
@@ -40,9 +40,7 @@ def test_only_a_first_run_tells_that_it_compiles(tmp_path):
     assert run(tmp_path) == ""
 
     # loops belong to the files that they were compiled from
-    others = CODE.replace(
-        "import grids", "import _jit\n_jit.SOURCES = 'others'\nfrom qtkm.kernels import grids"
-    )
+    others = CODE.replace("padded =", "_jit.SOURCES = 'others'\npadded =")
     assert COMPILES in run(tmp_path, others.replace(*ONE_TYPE))
 
     # a cache that is damaged is none

@@ -5,7 +5,7 @@ import pytest
 
 from qtkm import QTKMClassifier, QTKMRegressor
 
-SETTINGS = {"penalty": "ridge", "max_iter": 8, "random_state": 0}
+SETTINGS = {"penalty": "ridge", "max_iter": 8, "posterior": False, "random_state": 0}
 #: a grid of 16 candidates, so that there are rounds
 GRID = {
     "alphas": [1e-1, 1e-3],

@@ -10,11 +10,10 @@ from qtkm import QTKMClassifier, QTKMClassifierCV, QTKMRegressor, QTKMRegressorC
 
 #: one candidate: what is chosen among several is the matter of other tests
 GRID = {"alphas": [1e-3], "ranks": [2], "n_basis": [4], "periods": [2.0], "cv": 2}
+FIT = {"max_iter": 3, "random_state": 0, "penalty": "ridge", "posterior": False}
 ESTIMATORS = [
-    QTKMRegressorCV(QTKMRegressor(max_iter=3, random_state=0, penalty="ridge"), **GRID),
-    QTKMClassifierCV(
-        QTKMClassifier(max_iter=3, loss="squared", random_state=0, penalty="ridge"), **GRID
-    ),
+    QTKMRegressorCV(QTKMRegressor(**FIT), **GRID),
+    QTKMClassifierCV(QTKMClassifier(loss="squared", **FIT), **GRID),
 ]
 
 

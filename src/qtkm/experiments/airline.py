@@ -10,6 +10,7 @@ of the same seed.  Fits run one after another, each on all cores, because their 
 
 from collections import namedtuple
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -154,18 +155,15 @@ def rows_of(dataset: str, split: int, options: Options) -> Split:
 
 def choose(options: Options) -> list[str]:
     """Return the paper's set if it is there, or else its substitutes that are."""
-    missing, found = None, []
+    found: list[str] = []
     for name in [NEW_YORK] if options.quick else DATASETS:
-        try:
+        with suppress(FileNotFoundError, ModuleNotFoundError):
             rows_of(name, 0, options)  # the only way to know whether it can be read
-        except (FileNotFoundError, ModuleNotFoundError) as error:
-            missing = error
-        else:
             found.append(name)
-            if name == PAPER:
-                break
-    if not found and missing is not None:
-        raise missing
+        if PAPER in found:
+            break
+    if not found:
+        rows_of(NEW_YORK, 0, options)  # says what is missing
     return found
 
 

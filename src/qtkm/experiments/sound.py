@@ -215,23 +215,34 @@ MAIN = (
     "{rank} | {size:,} | {compression:.1f} | {paper[0]} | {weight_error:.3f} | {paper[1]} | "
     "{smae:.3f} | {train_smae:.3f}",
 )
+MORE = """
+| all weights | {0:,} | 1.0 | – | 0 | – | {1[0]:.3f} | {1[1]:.3f} |
+| predicting the mean | 0 | – | – | 1 | – | {2[0]:.3f} | {2[1]:.3f} |"""
 FITS = (
     "R | epochs | converged | seconds | objective",
     "{rank} | {epochs:,.0f} | {done} | {seconds:.3g} | {objective:.4f}",
 )
 
 
-def write(records: Records, rows: Any, sound: Split, free: NDArray, chosen: SoundProtocol) -> Path:
-    """Draw the figures and write the page."""
-    folder = records.path.with_name("sound_fits")
-    by_rank = dict(tuple(rows.groupby("rank")))
-    spectra = {rank: np.abs(read_kept(folder, median_row(f))) for rank, f in by_rank.items()}
-    # errors on test and training rows of the unconstrained model, and of predicting the mean
+#: errors on test and training rows of the unconstrained model and of predicting the mean, and the
+#: mean squared complex residual of the former
+Reference = namedtuple("Reference", "smae silence objective")
+
+
+def refer(sound: Split, free: NDArray) -> Reference:
+    """Measure what needs no fit."""
     test, train = (respond(free, sound, X) for X in (sound.X_test, sound.X_train))
     pairs = [(sound.y_test, test), (sound.y_train, train)]
-    smae, silence = zip(
-        *((mean_absolute_error(y, found.real), np.abs(y).mean()) for y, found in pairs), strict=True
-    )
+    smae = [mean_absolute_error(y, found.real) for y, found in pairs]
+    silence = [np.abs(y).mean() for y, _ in pairs]
+    return Reference(smae, silence, np.mean(np.abs(train - sound.y_train) ** 2))
+
+
+def write(records: Records, rows: Any, sound: Split, free: NDArray, chosen: SoundProtocol) -> Path:
+    """Draw the figures and write the page."""
+    folder, reference = records.path.with_name("sound_fits"), refer(sound, free)
+    by_rank = dict(tuple(rows.groupby("rank")))
+    spectra = {rank: np.abs(read_kept(folder, median_row(f))) for rank, f in by_rank.items()}
     # rows of the paper's table whose models have the same numbers of parameters
     published = {
         rank: PUBLISHED[rank]
@@ -239,16 +250,6 @@ def write(records: Records, rows: Any, sound: Split, free: NDArray, chosen: Soun
         if rank in PUBLISHED and PUBLISHED[rank].parameters in fits["parameters"].values
     }
     lines = [_describe(rank, fits, published.get(rank)) for rank, fits in by_rank.items()]
-    more = (
-        f"\n| all weights | {len(free):,} | 1.0 | – | 0 | – | {smae[0]:.3f} | {smae[1]:.3f} |"
-        f"\n| predicting the mean | 0 | – | – | 1 | – | {silence[0]:.3f} | {silence[1]:.3f} |"
-    )
-    errors = rows[["weight_error", "smae"]]
-    of_rank = rows.groupby("rank")[["weight_error", "smae"]]
-    widths = [
-        f"{row.weight_error:.3f} and {row.smae:.3f} (R={row.Index})"
-        for row in (of_rank.max() - of_rank.min()).itertuples()
-    ]
     gaps = find_gaps(sound)
     values = {
         "n_train": len(sound.y_train),
@@ -257,29 +258,36 @@ def write(records: Records, rows: Any, sound: Split, free: NDArray, chosen: Soun
         "n_gaps": len(gaps),
         "gaps": " to ".join(str(length) for length in sorted({min(gaps), max(gaps)})),
         "samples_each": (len(sound.y_train) + len(sound.y_test)) / chosen.n_basis,
-        "main_table": table(*MAIN, lines) + more,
-        "starts": of_rank.size().max(),
-        "louder": silence[0] / silence[1],
-        "widths": ", ".join(widths),
-        "correlation": errors.corr().fillna(0.0).iloc[0, 1],
-        "correlation_within": (errors - of_rank.transform("mean")).corr().fillna(0.0).iloc[0, 1],
+        "main_table": table(*MAIN, lines) + MORE.format(len(free), *reference),
+        "louder": reference.silence[0] / reference.silence[1],
         "fits_table": table(*FITS, lines),
         "tol": TOLERANCE,
         "limits": ", ".join(f"{epochs:,} (R={rank})" for rank, epochs in chosen.epochs.items()),
-        "free_smae": smae[0],
-        "free_objective": np.mean(np.abs(train - sound.y_train) ** 2),
+        "reference": reference,
+        **_compare_starts(rows),
+        **(_beside_the_paper(by_rank, published, reference, free) if published else {}),
     }
-    if published:
-        values |= _beside_the_paper(by_rank, published)
-        # the functions are nearly orthogonal over the training rows
-        expected = values["free_objective"] + values["top"].weight_error ** 2 * np.vdot(free, free)
-        values |= {"expected": expected.real, "more": expected.real / values["free_objective"],
-                   "off": abs(values["top"].smae - smae[0])}  # fmt: skip
     drawn = {
         "sound": partial(draw_spectra, by_rank, spectra, np.abs(free)),
-        "sound_errors": partial(draw_errors, by_rank, published, smae[0], silence[0]),
+        "sound_errors": partial(draw_errors, by_rank, published, reference),
     }
     return runs.write_page(records, rows["seconds"].sum(), values, drawn)
+
+
+def _compare_starts(rows: Any) -> dict[str, Any]:
+    """Return how far starts of a rank differ, and whether both errors do so together."""
+    errors = rows[["weight_error", "smae"]]
+    of_rank = rows.groupby("rank")[["weight_error", "smae"]]
+    widths = (
+        f"{row.weight_error:.3f} and {row.smae:.3f} (R={row.Index})"
+        for row in (of_rank.max() - of_rank.min()).itertuples()
+    )
+    return {
+        "starts": of_rank.size().max(),
+        "widths": ", ".join(widths),
+        "correlation": errors.corr().fillna(0.0).iloc[0, 1],
+        "correlation_within": (errors - of_rank.transform("mean")).corr().fillna(0.0).iloc[0, 1],
+    }
 
 
 def _describe(rank: int, fits: Any, paper: TableTwoRow | None) -> dict[str, Any]:
@@ -295,8 +303,9 @@ def _describe(rank: int, fits: Any, paper: TableTwoRow | None) -> dict[str, Any]
 
 
 def _beside_the_paper(
-    by_rank: Mapping[int, Any], published: Mapping[int, TableTwoRow]
-) -> dict[str, Any]:
+    by_rank: Mapping[int, Any], published: Mapping[int, TableTwoRow], reference: Reference,
+    free: NDArray,
+) -> dict[str, Any]:  # fmt: skip
     """Return what compares the starts with the paper's of the same models."""
     differences: list[str] = []
     places: dict[bool, list[str]] = {True: [], False: []}
@@ -304,15 +313,20 @@ def _beside_the_paper(
         error, smae = by_rank[rank]["weight_error"], by_rank[rank]["smae"]
         places[smae.min() <= paper.smae <= smae.max()].append(f"R={rank}")
         differences.append(f"{error.median() - paper.weight_error:+.3f} (R={rank})")
-    top = max(published)
+    rank, top = max(published), published[max(published)]
+    # the functions are nearly orthogonal over the training rows
+    expected = reference.objective + top.weight_error**2 * np.sum(np.abs(free) ** 2)
     return {
         "source": runs.PAPER,
         "differences": ", ".join(differences),
         "inside": ", ".join(places[True]) or "none",
         "outside": ", ".join(places[False]) or "none",
-        "top_rank": top,
-        "top": published[top],
-        "top_objective": by_rank[top]["objective"].median(),
+        "top_rank": rank,
+        "top": top,
+        "top_objective": by_rank[rank]["objective"].median(),
+        "expected": expected,
+        "more": expected / reference.objective,
+        "off": abs(top.smae - reference.smae[0]),
     }
 
 
@@ -344,7 +358,7 @@ def draw_spectra(by_rank: Mapping[int, Any], spectra: Mapping[int, NDArray], fre
 
 
 def draw_errors(
-    by_rank: Mapping[int, Any], published: Mapping[int, TableTwoRow], free: float, silence: float
+    by_rank: Mapping[int, Any], published: Mapping[int, TableTwoRow], reference: Reference
 ) -> Any:
     """Draw the error on the test rows against that of the weights."""
     figure = new_figure(7, 4.6)
@@ -352,11 +366,12 @@ def draw_errors(
     axes.set_prop_cycle(color=["#addc30", "#28ae80", "#2c728e", "#472d7b"])  # darker with the rank
     for rank, rows in by_rank.items():
         axes.plot(rows["weight_error"], rows["smae"], "o", mec="white", ms=7, label=f"R = {rank}")
-    axes.plot(0, free, "*", color=FREE, markersize=12, label="unconstrained")
+    axes.plot(0, reference.smae[0], "*", color=FREE, markersize=12, label="unconstrained")
     if published:
         _, _, errors, smae = zip(*published.values(), strict=True)
         axes.plot(errors, smae, "x", color=FREE, ms=8, mew=1.8, label="paper")
-    axes.axhline(silence, color="0.6", linestyle=":", linewidth=1, label="predicting the mean")
+    mean = reference.silence[0]
+    axes.axhline(mean, color="0.6", linestyle=":", linewidth=1, label="predicting the mean")
     axes.set_xlabel("relative error of the weights")
     axes.set_ylabel("SMAE on the test rows, standard deviations")
     axes.set(xlim=(-0.03, 1), ylim=(0, None))
