@@ -1,7 +1,7 @@
 """Predictions from file to file: tables of any length, block by block."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -89,9 +89,11 @@ def predicted_tables(
     columns: Sequence[str] | None,
     keep: Sequence[str],
     *,
-    rows: int = BLOCK_ROWS,
+    proba: bool = False,
+    std: bool = False,
+    interval: float | None = None,
     offset: str | None = None,
-    **wanted: Any,
+    rows: int = BLOCK_ROWS,
 ) -> Iterator[Any]:
     """Check the columns of a source and return an iterator of its predictions, as pyarrow tables.
 
@@ -99,10 +101,28 @@ def predicted_tables(
     """
     check_is_fitted(model)
     features = find_features(model, table, columns, keep)
-    predict = predictor(model, keep=keep, has_offset=offset is not None, **wanted)
+    named = _name_columns(model, keep, proba, std, interval, offset)
+    widths: Any = None
+    if len(named) > 1:
+        level = 0.5 if interval is None else interval
+        widths = half_widths(model._known_uncertainty(), level, "auto")
     names = list(dict.fromkeys([*features, *([] if offset is None else [offset])]))
     blocks = _of_one_schema(table.blocks(names, rows, keep))
     table_of = need("pyarrow", "predictions are written").table
+
+    def predict(X: Any, shift: Any) -> dict[str, NDArray]:
+        if hasattr(model, "classes_"):
+            found = {"prediction": model.predict_proba(X) if proba else model.predict(X)}
+            if interval is not None:
+                ends = model.predict_interval(X, interval)
+                found |= {"lower": ends[..., 0], "upper": ends[..., 1]}
+            return found
+        if widths is None:
+            return {"prediction": model.predict(X, shift)}
+        center, deviation = model.predict(X, return_std=True)
+        half = (widths * deviation.reshape(len(X), -1)).reshape(deviation.shape)
+        found = {"prediction": center, "std": deviation}
+        return found | {"lower": center - half, "upper": center + half}
 
     def parts() -> Iterator[Any]:
         bar = tqdm(
@@ -112,9 +132,14 @@ def predicted_tables(
         with bar:
             for block in deal(blocks, _whole_steps, attrgetter("n_rows"), _cut, _join):
                 shift = None if offset is None else block.columns[offset]
-                found = predict(as_X(model, block, features), block.where, shift)
-                found = {name: np.ascontiguousarray(values) for name, values in found.items()}
-                yield table_of(block.carried | found)
+                try:
+                    found = predict(as_X(model, block, features), shift)
+                except ValueError as error:
+                    raise ValueError(f"{error} The rows are in {block.where}.") from error
+                for word, own in named.items():
+                    values = np.atleast_2d(found[word].T)
+                    block.carried |= zip(own, map(np.ascontiguousarray, values), strict=True)
+                yield table_of(block.carried)
                 bar.update(block.n_rows)
 
     return parts()
@@ -202,22 +227,17 @@ def concatenate(columns: Sequence[Any]) -> Any:
     return pandas.Series(values, dtype=object).astype("category")
 
 
-def predictor(
-    model: Any,
-    proba: bool,
-    keep: Sequence[str],
-    std: bool = False,
-    interval: float | None = None,
-    has_offset: bool = False,
-) -> Callable[[Any, str, Any], dict[str, NDArray]]:
-    """Return a function from rows, their location and offsets to named columns of predictions."""
+def _name_columns(
+    model: Any, keep: Sequence[str], proba: bool, std: bool, interval: float | None, offset: Any
+) -> dict[str, list[str]]:
+    """Return the columns of predictions, and of deviations and ends of intervals if wanted."""
     try:
-        method = model.predict_proba if proba else model.predict
+        _ = model.predict_proba if proba else model.predict
     except AttributeError as error:  # a loss without probabilities says so in the cause
         what = error.__cause__ or f"{type(model).__name__} is not a classifier."
         raise ValueError(f"proba=True is not available: {what}") from None
     is_classifier = hasattr(model, "classes_")
-    if has_offset and (is_classifier or std or interval is not None):
+    if offset is not None and (is_classifier or std or interval is not None):
         raise ValueError("offset applies only to predictions of numbers; remove offset, or proba, "
                          "std and interval.")  # fmt: skip
     if is_classifier and (std or (interval is not None and not proba)):
@@ -229,39 +249,11 @@ def predictor(
         names = ["prediction"]
     else:
         names = [f"prediction {k}" for k in range(model._reading.n_outputs)]
-    words = ["std"] * std + ["lower", "upper"] * (interval is not None)
-    beside = {word: [f"{word} {name}" if proba else name.replace("prediction", word, 1)
-                     for name in names] for word in words}  # fmt: skip
+    named = {"prediction": names}
+    for word in ["std"] * std + ["lower", "upper"] * (interval is not None):
+        named[word] = [f"{word} {name}" if proba else name.replace("prediction", word, 1)
+                       for name in names]  # fmt: skip
     for name in keep:
-        if any(name in taken for taken in (names, *beside.values())):
+        if any(name in own for own in named.values()):
             raise ValueError(f"keep contains {name!r}, the name of a column of predictions.")
-    widths: Any = None
-    if words:
-        known = model._known_uncertainty()
-        widths = half_widths(known, 0.5 if interval is None else interval, "auto")
-
-    def predict(X: Any, where: str, offset: Any = None) -> dict[str, NDArray]:
-        more: dict[str, NDArray] = {}
-        try:
-            if not words:
-                found = method(X) if offset is None else method(X, offset)
-            elif is_classifier:
-                found, ends = method(X), model.predict_interval(X, interval)
-                more = {"lower": ends[..., 0], "upper": ends[..., 1]}
-            else:
-                found, deviation = model.predict(X, return_std=True)
-                half = widths * deviation.reshape(len(X), -1)
-                center = found.reshape(half.shape)
-                more = {"std": deviation, "lower": center - half, "upper": center + half}
-        except ValueError as error:
-            raise ValueError(f"{error} The rows are in {where}.") from error
-        columns = _named(names, found)
-        for word, taken in beside.items():
-            columns |= _named(taken, more[word])
-        return columns
-
-    return predict
-
-
-def _named(names: Sequence[str], values: NDArray) -> dict[str, NDArray]:
-    return dict(zip(names, values.reshape(len(values), -1).T, strict=True))
+    return named
