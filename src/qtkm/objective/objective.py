@@ -23,7 +23,7 @@ from ..losses import Loss
 from ..networks import Cores, Iterate, Network, flatten, unflatten
 from ..networks.additive import AdditiveIterate
 from ..networks.network import Point
-from ..penalties import Family, Penalty
+from ..penalties import Family, Penalty, Ridge
 from ..protocols import Given, Pass, Run, Setting, Span
 from . import majorize
 from .column import Column
@@ -105,27 +105,22 @@ class Objective:
         return self.network.iterate(self.columns, cores, self.dtype, run, chosen)
 
     @cached_property
-    def families(self) -> list[Family] | None:
-        """Members of the columns' penalties; None for the plain norm of the weights."""
-        if self.penalties is None:
-            return None
-        pairs = zip(self.penalties, self.columns, strict=True)
+    def families(self) -> list[Family]:
+        """Members of the columns' penalties."""
+        given = self.penalties or [Ridge()] * len(self.columns)
+        pairs = zip(given, self.columns, strict=True)
         return [Family(penalty, column.feature_map) for penalty, column in pairs]
 
     @cached_property
     def precisions(self) -> list[NDArray | None]:
         """What the penalty multiplies squared weights by: (M,) for every column, None for 1."""
         n_main = len(self.columns) if self.network.has_main_effects else 0
-        if self.families is None:
-            return [None] * (len(self.columns) + n_main)
         return [*(family.start for family in self.families), *[None] * n_main]
 
     def begin_at(self, penalties: Sequence[Penalty]) -> None:
         """Begin at penalties that an earlier fit has learned."""
-        if self.families is not None:
-            pairs = zip(self.families, penalties, strict=True)
-            known = [family.precision_of(penalty) for family, penalty in pairs]
-            self.precisions[: len(known)] = known
+        pairs = zip(self.families, penalties, strict=True)
+        self.precisions[: len(penalties)] = [own.precision_of(penalty) for own, penalty in pairs]
 
     def learn(self, iterate: Iterate, block: int, gain: float = 0.0) -> float:
         """Give a column the member of its penalty's family that suits its weights.
@@ -133,14 +128,14 @@ class Objective:
         No row is looked at. The penalty rises by no more than what the update of the column has
         gained, so that the objective never rises. Returns by how much it changes.
         """
-        families = self.families
-        if families is None or block >= len(families) or families[block].precisions is None:
+        family = self.families[block] if block < len(self.families) else None
+        if family is None or family.precisions is None or self.alpha == 0:
             return 0.0
         energies = iterate.energies(block)
-        if energies is None or self.alpha == 0:
+        if energies is None:
             return 0.0
         cost = float(iterate.precisions[block] @ energies)
-        found = families[block].choose(energies, cost + max(gain, 0.0) / self.alpha)
+        found = family.choose(energies, cost + max(gain, 0.0) / self.alpha)
         change = self.alpha * (float(found @ energies) - cost)
         if change > max(gain, 0.0):
             return 0.0
@@ -148,8 +143,8 @@ class Objective:
         return change
 
     def learned_penalties(self, precisions: Sequence[NDArray | None]) -> list[Penalty] | None:
-        """Penalties of the columns that precisions belong to."""
-        if self.families is None:
+        """Penalties of the columns that precisions belong to; None for the plain norm."""
+        if self.penalties is None:
             return None
         pairs = zip(self.families, precisions, strict=False)  # main effects stand behind
         return [family.member_of(precision) for family, precision in pairs]
