@@ -179,7 +179,7 @@ def _find(objective: Given, iterate: Iterate, count: int, shards: Given) -> list
         weights[maps[d].first] += coefficients
         table = functions[d] @ coefficients
         largest = table[np.argmax(np.abs(table))]
-        turn = np.abs(largest) / largest  # which makes it real
+        turn = np.abs(largest) / largest if largest else 1.0  # which makes it real
         return (turn * table).real, turn * weights
 
     terms: list[Term] = []
