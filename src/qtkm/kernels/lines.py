@@ -58,10 +58,3 @@ def closing_matrix(closing: NDArray, is_complex: bool) -> NDArray:
     real, imaginary = np.split(lines, 2, axis=1)
     rows = [np.hstack([real, -imaginary]), np.hstack([imaginary, real])]
     return np.stack(rows, axis=1).reshape(2 * len(lines), -1).T
-
-
-def as_reals(numbers: NDArray, is_complex: bool) -> NDArray[np.float64]:
-    """Numbers (n, k) as reals (n, k·planes), Re and Im side by side."""
-    if not is_complex:
-        return np.ascontiguousarray(numbers.real, dtype=np.float64)
-    return np.ascontiguousarray(numbers, dtype=np.complex128).view(np.float64)

@@ -6,6 +6,7 @@ a gauge (how a core is left behind).
 """
 
 import math
+from collections.abc import Sequence
 from functools import cached_property, partial
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..limits import LIMITS
 from ..protocols import AnyShard, Arrays, Columns, Cores, Pass, Precisions, Radices, Run, Setting
 from ..structure import Edge
 from . import moments
-from .algebra import Algebra, Environments
+from .algebra import Algebra, Diagonal, Environments
 from .column_tables import Statistics, Tables
 from .evaluate import Evaluator, column_change, column_gradient, column_table
 from .moments import Digits, Moments
@@ -54,6 +55,15 @@ class ChainNetwork(Network):
         if len(cores) > n_columns:
             return self.algebra.elements(cores[-1])
         return self.algebra.first(self.algebra.elements(cores[0][0]))[None]
+
+    def numbers_held(
+        self, sizes: Sequence[int], radices: Radices, n_outputs: int, planes: int
+    ) -> tuple[int, int]:
+        shapes = flatten(self.shapes(radices, n_outputs))
+        size = max(self.algebra.elements(np.empty(shape))[0].size for shape in shapes)
+        square = planes**2 * size * (size + 1) // 2
+        n_buffers = 1 if isinstance(self.algebra, Diagonal) else 2  # for walks from either end
+        return n_buffers * planes * size * sum(sizes), max(sizes) * (square + planes * size)
 
     def iterate(
         self, columns: Columns, cores: Cores, dtype: DTypeLike, run: Run, precisions: Precisions

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..kernels.lines import (
-    as_reals,
     closing_matrix,
     empty_lines,
     from_lines,
@@ -158,12 +157,12 @@ class Tables:
         root, target = shard.scaled
         states_of = self.states(is_large(shard))
 
-        def sums(rows: Span) -> Sums:
-            states = states_of(shard.codes[rows])
-            return design.gram([states.reshape(len(states), -1)], root[rows], target[rows], both)
-
         def part(bounds: tuple[int, int]) -> Sums:
-            return add_all([sums(rows) for rows in pieces(bounds)])
+            sums = []
+            for rows in pieces(bounds):
+                states = states_of(shard.codes[rows]).reshape(rows.stop - rows.start, -1)
+                sums.append(design.gram([states], root[rows], target[rows], both))
+            return add_all(sums)
 
         return add_all(run(part, shard.parts(PARTS)))
 
@@ -386,7 +385,7 @@ class Tables:
             closed = np.zeros(self.closing.shape, self.double)
             for rows in pieces(bounds):
                 codes, some = shard.codes[rows], slopes[rows]
-                seeds = as_reals(some, self.is_complex) @ closing
+                seeds = np.ascontiguousarray(some, self.double).view(np.float64) @ closing
                 walks.gradient(codes, *buffers, self.around, seeds, self.planes, total)
                 if len(closed) > 1:
                     closed += self.close_gradient(some, states(codes))

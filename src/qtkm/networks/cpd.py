@@ -8,7 +8,6 @@ A column's table is the R-vector of the products of its levels' responses; the e
 of a column is the product of the other columns' tables.
 """
 
-from collections.abc import Sequence
 from numbers import Integral
 
 import numpy as np
@@ -77,9 +76,3 @@ class CPD(ChainNetwork):
         return core * factor
 
     push_left = push_right
-
-    def numbers_held(
-        self, sizes: Sequence[int], radices: Radices, n_outputs: int, planes: int
-    ) -> tuple[int, int]:
-        square = planes**2 * self.rank * (self.rank + 1) // 2
-        return planes * self.rank * sum(sizes), max(sizes) * (square + planes * self.rank)

@@ -128,13 +128,6 @@ class MatrixProduct(ChainNetwork):
 
     push_right, push_left = staticmethod(gauge.push_right), staticmethod(gauge.push_left)
 
-    def numbers_held(
-        self, sizes: Sequence[int], radices: Radices, n_outputs: int, planes: int
-    ) -> tuple[int, int]:
-        size = max(shape[0] * shape[2] for shape in flatten(self.shapes(radices, n_outputs)))
-        square = planes**2 * size * (size + 1) // 2
-        return 2 * planes * size * sum(sizes), max(sizes) * (square + planes * size)
-
 
 class TensorTrain(MatrixProduct):
     """Tensor train of the weights (a matrix product state).
