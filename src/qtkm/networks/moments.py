@@ -298,13 +298,19 @@ def finish(
     matrices = []
     for total, conjugate in zip(totals, (True, False), strict=False):
         kind = column.kind(conjugate)
+        has_gaps = column.has_gaps and kind in OVERLAPPING
         upper, lower = total, total.conj() if conjugate else total
         if column.feature_map.is_complex:
-            real, imaginary = total.reshape(2, -1, total.shape[1])
+            real, imaginary = total.reshape(2, 1 + has_gaps, -1, total.shape[1])
             upper = real + 1j * imaginary
+            if kind == "sums":  # products of the lower half may be conjugates of the upper one's
+                others = (real - 1j * imaginary)[:, -2::-1]
+                n_places = 2 * (len(right) >> has_gaps) - 1
+                upper = np.concatenate([upper, others], axis=1)[:, :n_places]
             lower = real.conj() + 1j * imaginary.conj() if conjugate else upper
+            upper, lower = (each.reshape(-1, total.shape[1]) for each in (upper, lower))
         whole = mix(unpack(upper, lower, size), mixing, conjugate)
-        if column.has_gaps and kind in OVERLAPPING:
+        if has_gaps:
             # functions of the digit are (1, 1), and (1, -1) for a gap: products of two unequal
             # ones change their sign at gaps
             every, gaps = (complete(half, kind, conjugate, ()) for half in np.split(whole, 2))
@@ -340,8 +346,9 @@ def _lag_sums(column: AnyColumn, sums: "Statistics", shape: tuple[int, ...]) -> 
 def products(features: NDArray, kind: str, conjugate: bool, has_gaps: bool = False) -> NDArray:
     """Distinct products (n, n_grid) of a column's functions (n_grid, M).
 
-    For lags those of m' >= m; for all pairs those of m <= m' row by row. Where a digit of gaps is
-    no part of a frequency or power, those of the other digits, then the same at gaps alone.
+    For lags those of m' >= m; for all pairs those of m <= m' row by row; for sums about half of
+    them where function ⌊M/2⌋ is 1, so that the others are their conjugates. Where a digit of gaps
+    is no part of a frequency or power, those of the other digits, then the same at gaps alone.
     """
     if has_gaps and kind in OVERLAPPING:
         inner, signed = np.split(features, 2, axis=1)
@@ -351,7 +358,8 @@ def products(features: NDArray, kind: str, conjugate: bool, has_gaps: bool = Fal
     if kind == "lags":
         return (features[:, :1].conj() * features).T
     if kind == "sums":
-        place = np.arange(2 * n_features - 1)
+        is_centred = np.iscomplexobj(features) and np.allclose(features[:, n_features // 2], 1)
+        place = np.arange(2 * (n_features // 2) + 1 if is_centred else 2 * n_features - 1)
         m, p = place // 2, (place + 1) // 2
     else:
         m, p = np.triu_indices(n_features)
