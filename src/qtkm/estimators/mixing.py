@@ -72,7 +72,7 @@ class Mix:
     def cores(self, cores: Cores, iterate: Any, loss: Any) -> Cores:
         """Cores of the mix, one level per column, of those of a network, main effects last."""
         offsets = [iterate.responses(each).real for each in self.shards] if self.kept == 1 else ()
-        factor = factorize(self.parts, self.size, loss, self.sections.run)
+        factor = factorize(self.parts, self.size, loss)
         assert factor is not None  # fewer rows could be solved for
         found = solve(factor, self.parts, self.size, loss, offsets)
         own = self.factor * self.kept
@@ -179,7 +179,7 @@ class Mixer:
         """Return the factors of the problems of some folds."""
 
         def factor(fold: int) -> Any:
-            return factorize(self._others(fold, self.parts), size, self.loss, self.run)
+            return factorize(self._others(fold, self.parts), size, self.loss)
 
         return self.run(factor, range(count))
 

@@ -221,7 +221,8 @@ class ChainIterate:
         if len(self.columns) > 1 and has_few and not is_wide:
             both = bool(setting.real_part and self.is_complex)
             *sums, right = setting.sum(partial(tables.moments, d=block, column=column, both=both))
-            return moments.finish(self.algebra, column, sums, right, size, tables.mixing, shape)
+            known = Statistics(sums, right, tables.mixing)
+            return moments.finish(self.algebra, column, known, shape)
         sums = self.statistics(block, setting)
         if is_wide:
             return sums

@@ -20,7 +20,7 @@ and right-hand sides, gradients and penalties all go the same way.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -49,8 +49,7 @@ OVERLAPPING = ("lags", "sums")
 def _sizes(kind: str, radices: Sequence[int], has_gaps: bool) -> list[tuple[int, int]]:
     """Return every digit's places, and the distance of places whose higher digits are neighbours.
 
-    For lags the place of digits q, q' is Q - 1 + q' - q, for sums q + q', for pairs q + Q·q'; those
-    below a digit of gaps do not overlap.
+    The place of digits q, q' is Q - 1 + q' - q for lags, q + q' for sums, q + Q·q' for pairs.
     """
     if kind not in OVERLAPPING:
         power = {"uniform": 0, "pairs": 2}.get(kind, 1)
@@ -62,10 +61,9 @@ def _sizes(kind: str, radices: Sequence[int], has_gaps: bool) -> list[tuple[int,
 
 
 def digit_factors(algebra: Algebra, core: NDArray, kind: str, conjugate: bool = True) -> NDArray:
-    """Return what a digit contributes at each of its places: (count, …).
+    """Return what a digit contributes at each of its places, (count, …).
 
-    These are its conjugate elements for a linear form, else sums over the pairs of digits that
-    share a place of their elements' squares.
+    That is its conjugate elements for a linear form, else sums of squares over pairs of digits.
     """
     elements = algebra.elements(core)
     if kind == "linear":
@@ -277,26 +275,18 @@ def column_moments(
             numbers = packed[part].view(np.float64)
             more = _matrix_product(column.functions(part, conjugate), numbers, run)
             totals[i] = totals[i] + more.view(packed.dtype)
-    return finish(algebra, column, totals, right, sums.size, sums.mixing, shape)
+    return finish(algebra, column, replace(sums, grams=totals, rhs=right), shape)
 
 
 def finish(
-    algebra: Algebra,
-    column: AnyColumn,
-    totals: Arrays,
-    right: NDArray,
-    size: int,
-    mixing: NDArray | None,
-    shape: tuple[int, ...],
+    algebra: Algebra, column: AnyColumn, sums: "Statistics", shape: tuple[int, ...]
 ) -> Moments:
-    """Moments of a column from sums of its functions' products times packed squares.
+    """Moments of a column whose `sums` are over products of functions instead of grid values.
 
-    `totals` are those of Σ ω·ḡgᵀ, then maybe of Σ ω·ggᵀ, with real parts of products above their
-    imaginary ones; `right` (M, P) is not conjugated, `size` that of a flat environment, and `shape`
-    that of the column's elements.
+    Real parts of products are above their imaginary ones; `shape` is that of the elements.
     """
-    matrices = []
-    for total, conjugate in zip(totals, (True, False), strict=False):
+    matrices, right, size = [], sums.rhs, sums.size
+    for total, conjugate in zip(sums.grams, (True, False), strict=False):
         kind = column.kind(conjugate)
         has_gaps = column.has_gaps and kind in OVERLAPPING
         upper, lower = total, total.conj() if conjugate else total
@@ -309,7 +299,7 @@ def finish(
                 upper = np.concatenate([upper, others], axis=1)[:, :n_places]
             lower = real.conj() + 1j * imaginary.conj() if conjugate else upper
             upper, lower = (each.reshape(-1, total.shape[1]) for each in (upper, lower))
-        whole = mix(unpack(upper, lower, size), mixing, conjugate)
+        whole = mix(unpack(upper, lower, size), sums.mixing, conjugate)
         if has_gaps:
             # functions of the digit are (1, 1), and (1, -1) for a gap: products of two unequal
             # ones change their sign at gaps

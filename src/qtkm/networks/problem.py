@@ -397,25 +397,23 @@ class PooledProblem(SeparateProblem):
 
     def solve(self, level: int) -> tuple[NDArray, float]:
         start = np.ascontiguousarray(self.algebra.elements(self.cores[0]))
-        system = self.system(0, has_penalty=False)
-        form = self.algebra.form(self.outside[None], start.shape[1:])
-        none = np.zeros(form.shape, dtype=start.dtype)
-        matrices, scale = [none] * (1 + self.is_split), (1.0, self.setting.alpha, 0.0)
-        price = least_squares(matrices, none[:, 0], form[None], scale, start[:1].shape).matrix
-        known = self.iterate.precisions[self.block]
-        prices = (np.ones(len(start)) if known is None else known)[:, None, None] * price
-        if self.setting.alpha > 0:
-            found = self._joint(start, system, prices)
-        else:  # any constant serves
-            best, _ = system.minimize(start[:1] + start[1:])
-            found = np.concatenate([start[:1], best - start[:1]])
-        none = np.zeros(prices.shape[:2])
-        penalty = LocalSystem(prices, none, 0.0, start.shape, self.is_split, True)
+        system, size = self.system(0, has_penalty=False), start[0].size
+        _, places = self.iterate.penalty_places(self.block, self.outside)
+        forms = self.algebra.form(places, start.shape[1:])
+        forms = np.broadcast_to(forms, (len(start), size, size))
+        none, scale = np.zeros(forms.shape, start.dtype), (1.0, self.setting.alpha, 0.0)
+        sums = [none] * (1 + self.is_split)
+        price = least_squares(sums, none[:, 0], forms[:, None], scale, start.shape)
 
         def value_of(elements: NDArray) -> float:
             weights = elements[:1] + elements[1:]
-            return self.setting.constant + system.value_of(weights) + penalty.value_of(elements)
+            return self.setting.constant + system.value_of(weights) + price.value_of(elements)
 
+        if self.setting.alpha > 0:
+            found = self._joint(start, system, price.matrix)
+        else:  # any constant serves
+            best, _ = system.minimize(start[:1] + start[1:])
+            found = np.concatenate([start[:1], best - start[:1]])
         before, value = value_of(start), value_of(found)
         best, least = (found, value) if value <= before else (start, before)
         return self.algebra.core(best), least

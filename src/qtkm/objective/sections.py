@@ -186,8 +186,8 @@ class Part:
         return cls(design, shard.target.astype(np.float64), weight, gram)
 
 
-def factorize(parts: Sequence[Part], size: float, loss: Loss, run: Run) -> Array | None:
-    """Return a factor of the matrix that `solve` needs; None where rounding leaves nothing.
+def factorize(parts: Sequence[Part], size: float, loss: Loss) -> Array | None:
+    """Return the lower factor of the matrix of `solve`; None where rounding leaves nothing.
 
     The penalty `size` is in units of one row (the variance of the noise), and the loss is quadratic
     or has a largest curvature.
@@ -197,27 +197,9 @@ def factorize(parts: Sequence[Part], size: float, loss: Loss, run: Run) -> Array
     matrix = steepest * np.asarray(sum(part.gram for part in parts))
     matrix[np.diag_indices(len(matrix))] += 2 * size
     try:
-        return _cholesky(matrix, run)
+        return np.linalg.cholesky(matrix)
     except LinAlgError:
         return None
-
-
-def _cholesky(matrix: Array, run: Run) -> Array:
-    """Return a matrix whose lower triangle is the factor of another, which is overwritten."""
-    for own in blocks(len(matrix)):
-        root = np.linalg.cholesky(matrix[own, own])
-        matrix[own, own] = root
-        inverse = solve_triangular(root, np.eye(len(root)), lower=True)
-        panel = matrix[own.stop :, own] @ inverse.T
-        matrix[own.stop :, own] = panel
-
-        def update(part: Span, first: int = own.stop, panel: Array = panel) -> None:
-            rest = panel[part.start :]
-            matrix[first + part.start :, first + part.start : first + part.stop] -= (
-                rest @ panel[part].T)  # fmt: skip
-
-        run(update, blocks(len(panel)))
-    return matrix
 
 
 def solve(
