@@ -197,7 +197,8 @@ def factorize(parts: Sequence[Part], size: float, loss: Loss) -> Array | None:
     matrix = steepest * np.asarray(sum(part.gram for part in parts))
     matrix[np.diag_indices(len(matrix))] += 2 * size
     try:
-        return np.linalg.cholesky(matrix)
+        factor: Array = np.linalg.cholesky(matrix)
+        return factor
     except LinAlgError:
         return None
 
