@@ -34,6 +34,9 @@ BLOCK_ROWS, BLOCK_WIDTH = 1024, 128
 #: imaginary part, in units of a component's largest number, that is rounding: sections of a kernel
 #: have real functions, which take a quarter of the work
 REAL = 1e-11
+#: rows are evaluated in whole numbers of tiles: BLAS multiplies 4, 6, 8, 12 or 16 rows at a time,
+#: and those that are left over in another way, whose last bits differ
+TILE = 48
 #: numbers of the largest array of functions that is made at a time
 MOST_NUMBERS = 1_000_000
 
@@ -137,11 +140,13 @@ class Evaluator:
             return self._interpolate(maps, values)
         widest = max(sum(group.stop - group.start for group in m.groups) for m in maps)
         widest = max(widest, self.closing.shape[1], *(min(m.n_features, 256) for m in maps))
-        step = max(64, MOST_NUMBERS // widest)
+        step = TILE * max(1, MOST_NUMBERS // widest // TILE)
         parts = []
         for first in range(0, max(1, len(values[0])), step):
             some = [column[first : first + step] for column in values]
-            parts.append(self._responses(maps, some))
+            whole = -(-len(some[0]) // TILE) * TILE
+            found = self._responses(maps, [np.resize(column, whole) for column in some])
+            parts.append(found[: len(some[0])])
         return np.concatenate(parts)
 
     @np.errstate(over="ignore", invalid="ignore")  # far outside of the box; whoever asks refuses it
