@@ -104,6 +104,9 @@ class Ridge(Penalty):
     def variances(self, frequencies: NDArray[np.float64]) -> None:
         return None
 
+    def variances_of(self, feature_map: Any) -> None:
+        return None  # without the frequencies, which may be too many to list
+
 
 class SpectralPenalty(Penalty):
     """Prior whose variances are a density over frequencies, mixed with a constant.
