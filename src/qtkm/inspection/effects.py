@@ -283,8 +283,8 @@ def effect_std(
 ) -> NDArray[np.float64]:
     """Return standard deviations of the effect of a column, or of the interaction of two.
 
-    Inner products of the posterior's factors of responses are covariances, so a mean of responses
-    has the mean of their factors. A few rows are enough, because factors vary little over the rows.
+    A mean of responses has the mean of their factors, which vary little over the rows: a few are
+    enough.
     """
     response, n_rows = rows.response, len(rows.weight)
     known = response.model._known_uncertainty()
@@ -362,10 +362,9 @@ def explain(
     ----------
     model : QTKMRegressor or QTKMClassifier
         Fitted model whose network is a CPD, a train or a ring, or only has main effects.
-    X : array or frame of shape (n_rows, n_columns)
-        Rows to explain.
-    background : array or frame of shape (n_background, n_columns)
-        Rows that define the distribution of each column, usually those of the fit.
+    X, background : arrays or frames with one column per column of the fit
+        Rows to explain, and rows that define the distribution of each column, usually those of
+        the fit.
     output : int, str or class, optional
         Output of a regressor with several, or class of a classifier.
     sample_weight : array of shape (n_background,), optional
@@ -377,10 +376,9 @@ def explain(
 
     Notes
     -----
-    Contributions are Shapley values of the mean response given some of the columns, for
-    independent columns: a closed product with T_d(x_d) for the given columns and the mean
-    m_d = E T_d for the others.  The mean gain of column d over all orders of the columns would
-    take 2^D such products; as the response is linear in every column, it is an integral [1]_,
+    Contributions are Shapley values for independent columns: the mean gain of column d over all
+    orders in which columns with values T_d(x_d) replace columns with means m_d = E T_d.  As the
+    response is linear in every column, it is an integral [1]_
 
         φ_d = ∫₀¹ (T_d - m_d) · Π_{e≠d} (t·T_e + (1-t)·m_e) dt,
 
