@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..estimators.wording import readable
 from ..networks.algebra import closed_product, environments
 from .response import Response, find_column
-from .results import Finding, largest, place
+from .results import Finding
 from .support import NEAR, Range, Rows, count_near, inner_range, shown_range, steps
 
 #: effects below this part of the response are rounding
@@ -75,17 +74,6 @@ class MainEffect(Finding):
             supported &= (self.values >= self.inner[0]) & (self.values <= self.inner[1])
         return supported
 
-    def _gist(self) -> str:
-        shown = self.is_supported if self.is_supported.any() else np.ones(len(self.values), bool)
-        effect, values = self.effect[shown], self.values[shown]
-        if is_rounding(np.ptp(effect), self.partial_dependence):
-            return f"{self.name}: no effect"
-        told = [f"{readable(effect[i], sign='+')} at {place(values[i])}"
-                for i in (effect.argmin(), effect.argmax())]  # fmt: skip
-        if self.missing is not None:
-            told[1] += f", {readable(self.missing - self.mean, sign='+')} where missing"
-        return f"{self.name}: {' to '.join(told)}"
-
     def _table(self) -> dict[str, Any]:
         return {"column": self.name, "value": self.values, "effect": self.effect,
                 "partial_dependence": self.partial_dependence, "support": self.support,
@@ -132,15 +120,6 @@ class Interaction(Finding):
     def is_supported(self) -> NDArray[np.bool_]:
         """Whether each pair of values is near rows; other effects are guesses."""
         return self.support > 0
-
-    def _gist(self) -> str:
-        effect = np.where(self.is_supported, self.effect, 0.0)
-        names = " and ".join(self.names)
-        if is_rounding(np.abs(effect).max(), self.partial_dependence):
-            return f"{names}: no interaction"
-        i, j = np.unravel_index(np.abs(effect).argmax(), effect.shape)
-        where = " and ".join(place(v[k]) for v, k in zip(self.values, (i, j), strict=True))
-        return f"{names}: {readable(effect[i, j], sign='+')} at {where}"
 
     def _table(self) -> dict[str, Any]:
         first, second = self.values
@@ -338,10 +317,6 @@ class Explanation(Finding):
     prediction: NDArray[np.float64]
     base: float
     response: str
-
-    def _gist(self) -> str:
-        mean = np.abs(self.contributions).mean(axis=0)
-        return f"mean magnitudes of the contributions: {largest(self.names, mean)}"
 
     def _table(self) -> dict[str, Any]:
         n_rows, n_columns = self.contributions.shape

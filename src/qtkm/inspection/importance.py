@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..networks.algebra import Diagonal, environments, partial_products
 from .response import Response
-from .results import Finding, largest
+from .results import Finding
 from .support import Rows, square
 
 #: terms of a CPD beyond which second moments are averages over drawn rows, and how many of these
@@ -57,11 +57,10 @@ class Importances(Finding):
         """Standard deviation of each pair's interaction, in units of the response."""
         return np.sqrt(self.variance * self.second_order)
 
-    def _gist(self) -> str:
-        return f"total shares: {largest(self.names, self.total)}"
-
     def _table(self) -> dict[str, Any]:
-        return {"column": self.names, "first_order": self.first_order, "total": self.total}
+        return {"column": [self.names[d] for d in self.order],
+                "first_order": self.first_order[self.order],
+                "total": self.total[self.order]}  # fmt: skip
 
 
 def importances(

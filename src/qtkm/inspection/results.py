@@ -1,26 +1,16 @@
-"""Base class of all results, with a short repr instead of long arrays."""
+"""Base class of all results: frames, whose first and last lines are the repr."""
 
-import textwrap
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..data.sources.conversion import need
 from ..escaping import shorten, visible
 from ..estimators.wording import readable
 
-#: characters of a line and of a name, and how many things are told one by one
-WIDTH, LONGEST, MOST = 88, 40, 3
-
 
 class Finding:
-    """Dataclass of numbers whose repr shows the main result and array shapes."""
-
-    def _gist(self) -> str:
-        """Return the main result in one line."""
-        raise NotImplementedError
+    """Dataclass of numbers that becomes a frame; its repr is an excerpt of the frame."""
 
     def _table(self) -> dict[str, Any]:
         """Return the columns of `to_frame`; those that are None are dropped."""
@@ -32,17 +22,18 @@ class Finding:
         return need("pandas", "results become frames").DataFrame(table)
 
     def __repr__(self) -> str:
-        arrays = {name: each for name, each in vars(self).items() if isinstance(each, np.ndarray)}
-        shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
-        lines = textwrap.wrap(f"{type(self).__name__}({visible(self._gist())})", WIDTH)
-        return textwrap.indent("\n".join([*lines, *textwrap.wrap(shapes, WIDTH)]), "  ")[2:]
+        try:
+            frame = self.to_frame()
+        except ModuleNotFoundError:
+            return object.__repr__(self)
+        frame = frame.rename(columns=visible).map(_visible)
+        text = frame.to_string(max_rows=6, line_width=88, max_colwidth=40,
+                               float_format="{:.4g}".format)  # fmt: skip
+        return f"{type(self).__name__}, {len(frame)} rows\n{text}"
 
 
-def largest(names: Sequence[Any], numbers: NDArray[np.float64]) -> str:
-    """Return the largest numbers with their names."""
-    order = np.argsort(-numbers, kind="stable")
-    told = [f"{shorten(names[i], LONGEST)} = {readable(numbers[i], 3)}" for i in order[:MOST]]
-    return ", ".join([*told, f"{len(order) - MOST} more"] if len(order) > MOST else told)
+def _visible(value: Any) -> Any:
+    return visible(value) if isinstance(value, str) else value
 
 
 def place(value: Any) -> str:

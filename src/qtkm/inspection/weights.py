@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..escaping import shorten, visible
 from ..networks.algebra import Diagonal
 from .response import Response, find_column
-from .results import Finding, largest
+from .results import Finding
 from .support import square
 
 #: numbers that are looked at together
@@ -45,9 +45,6 @@ class Coefficients(Finding):
     n_certain: int
     labels: list[str]
     response: str
-
-    def _gist(self) -> str:
-        return f"magnitudes: {largest(self.labels, np.abs(self.values))}"
 
     def _table(self) -> dict[str, Any]:
         certain = np.arange(len(self.values)) < self.n_certain
@@ -191,10 +188,6 @@ class Spectrum(Finding):
     response: str
     main: NDArray[np.float64] | None
 
-    def _gist(self) -> str:
-        names = [f"{number}" for number in self.numbers]
-        return f"{self.name}: norms of the weights by frequency {largest(names, self.magnitudes)}"
-
     def _table(self) -> dict[str, Any]:
         return {"number": self.numbers, "frequency": self.frequencies,
                 "magnitude": self.magnitudes, "main": self.main}  # fmt: skip
@@ -289,10 +282,6 @@ class RankOneTerms(Finding):
     offset: float
     response: str
     main: list[NDArray] = field(default_factory=list)
-
-    def _gist(self) -> str:
-        names = [f"term {t + 1}" for t in range(len(self.sizes))]
-        return f"norms of the weights: {largest(names, self.sizes) or 'no terms'}"
 
     def _table(self) -> dict[str, Any]:
         return {"term": np.arange(1, len(self.sizes) + 1), "size": self.sizes,
