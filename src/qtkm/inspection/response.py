@@ -205,7 +205,8 @@ def output_number(model: Any, output: Any) -> int:
     outputs, is_class = outputs_of(model), hasattr(model, "classes_")
     if output is None and len(outputs) == 2 * is_class:
         return int(is_class)
-    numbers = list(range(model._reading.n_outputs))
+    numbers: list[Any] = list(range(model._reading.n_outputs))
+    known: list[Any]
     for known in [outputs] if is_class else [_target_names(model), numbers]:
         if output in known:
             return known.index(output)

@@ -24,7 +24,7 @@ class Finding:
     def __repr__(self) -> str:
         try:
             frame = self.to_frame()
-        except ModuleNotFoundError:
+        except (ModuleNotFoundError, UnicodeError):  # no pandas, or text it cannot hold
             return object.__repr__(self)
         frame = frame.rename(columns=visible).map(_visible)
         text = frame.to_string(max_rows=6, line_width=88, max_colwidth=40,

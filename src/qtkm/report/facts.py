@@ -233,8 +233,8 @@ def _errors(
         }
         if model._has_posterior:
             some = np.sort(rng.permutation(len(truth))[:MOST_COVERED])
-            found = cover(model, take_rows(X, some), truth[some], COVERAGES, output=number)
-            facts["coverage"] = np.column_stack([COVERAGES, *found])
+            measured = cover(model, take_rows(X, some), truth[some], COVERAGES, output=number)
+            facts["coverage"] = np.column_stack([COVERAGES, *measured])
         error, show = truth - predicted, float
         order, outputs = np.argsort(-np.abs(error), kind="stable"), [output] * len(truth)
     worst, rows, names = order[:ROWS].tolist(), {}, []
