@@ -94,12 +94,8 @@ class Baseline(RegressorMixin, BaseEstimator):
         -------
         self
         """
-        self._check()
         self._fit(self._read(X, y, sample_weight))
         return self
-
-    def _check(self) -> None:
-        """Check the parameters that the other baselines do not have."""
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> ScaledRows:
         """Return all rows; boxes and the scale of y are learned from those of positive weight."""

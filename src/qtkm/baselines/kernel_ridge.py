@@ -204,12 +204,10 @@ class ProductKernelRidgeCV(KernelRidge):
     {'alpha': 0.0001, 'period': 9.0}
     """
 
-    def _check(self) -> None:
-        _check_list("alphas", self.alphas, 0.0)
-        _check_list("periods", self.periods, 1.0)
-
     def _fit(self, rows: ScaledRows) -> None:
         """Choose alpha and period by weighted errors, and fit to all rows."""
+        _check_list("alphas", self.alphas, 0.0)
+        _check_list("periods", self.periods, 1.0)
         alphas, periods = ([float(v) for v in given] for given in (self.alphas, self.periods))
         pairs = check_cv(self.cv, rows.target[:, 0]).split(rows.values, rows.target)
         folds = check_folds(self.cv, pairs, rows.weight > 0)
@@ -225,24 +223,22 @@ class ProductKernelRidgeCV(KernelRidge):
 
         with threads(self.n_jobs) as engine:
             scores = np.concatenate(engine.run(score, tried))  # (n_pairs, n_folds)
-        self._store([{"alpha": a, "period": p} for p in tried for a in alphas], scores)
-        maps = self._make_maps(self.basis, self.best_params_["period"])
-        self._solve(rows, maps, self.best_params_["alpha"])
-
-    def _store(self, pairs: list[dict[str, Any]], table: NDArray) -> None:
-        mean = table.mean(axis=1)
+        mean = scores.mean(axis=1)
+        pairs = [{"alpha": alpha, "period": period} for period in tried for alpha in alphas]
         self.cv_results_ = {
             **{f"param_{n}": np.array([pair[n] for pair in pairs]) for n in ("period", "alpha")},
             "params": np.array(pairs),
-            **{f"split{fold}_test_mse": table[:, fold] for fold in range(table.shape[1])},
+            **{f"split{fold}_test_mse": scores[:, fold] for fold in range(len(folds))},
             "mean_test_mse": mean,
-            "std_test_mse": table.std(axis=1),
+            "std_test_mse": scores.std(axis=1),
             "rank_test_mse": rankdata(mean, method="min").astype(np.int32),
         }
         best = np.flatnonzero(mean <= mean.min() * (1 + TIE))
         self.best_index_ = int(best[np.argmax(self.cv_results_["param_alpha"][best])])
         self.best_params_ = pairs[self.best_index_]
         self.best_score_ = float(mean[self.best_index_])
+        maps = self._make_maps(self.basis, self.best_params_["period"])
+        self._solve(rows, maps, self.best_params_["alpha"])
 
 
 def _errors(

@@ -82,11 +82,9 @@ class RandomFourierRidge(Baseline):
     ):
         keep_parameters(self, locals())
 
-    def _check(self) -> None:
+    def _fit(self, rows: ScaledRows) -> None:
         check_number("n_components", self.n_components, Integral, 1)
         check_option("kind", self.kind, ("complex", "real"))
-
-    def _fit(self, rows: ScaledRows) -> None:
         rng = as_random_state(self.random_state)
         rows = rows.take(np.flatnonzero(rows.weight > 0))
         self._draw(rng)
