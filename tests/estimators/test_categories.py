@@ -208,7 +208,7 @@ def test_values_that_cannot_be_categories_are_refused(make, table):
 
 def test_a_name_that_is_no_column_is_refused_with_those_there_are(make, table):
     frame, y = table
-    with pytest.raises(ValueError, match=r"contains 'nut', which is not a column of X; .*'size'"):
+    with pytest.raises(ValueError, match=r"contains 'nut', but columns of X are .*'size'"):
         make(categorical_features=["nut"]).fit(frame, y)
 
 

@@ -240,12 +240,8 @@ def _position(entry: Any, n_columns: int, names: Any, what: str = "categorical_f
         return known.index(entry)
     if is_number(entry, int) and 0 <= entry < n_columns:
         return entry
-    told = f"has the entry {entry!r}; give indices from 0 to {n_columns - 1}, names, or a mask"
-    if isinstance(entry, str):
-        told = f"contains {entry!r}, which is not a column of X; columns are {shorten(known)}"
-    if isinstance(entry, str) and not known:
-        told = (
-            f"contains {entry!r}, but the columns of X have no names; use indices or a mask, or "
-            "pass X as a frame"
-        )
-    raise ValueError(f"{what} {told}.")
+    columns = f"columns of X are {shorten(known)}" if known else "columns of X have no names"
+    raise ValueError(
+        f"{what} contains {entry!r}, but {columns}; give names, indices from 0 to {n_columns - 1}, "
+        "or a mask."
+    )
