@@ -249,7 +249,7 @@ class Table(AbstractContextManager["Table"]):
 
 @dataclass
 class ArrayTable(Table):
-    """Rows in memory: a single block, whose columns the scan has read already."""
+    """Rows in memory: a single block."""
 
     block: Block
 

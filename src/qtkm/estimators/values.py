@@ -35,8 +35,6 @@ def read_numbers(column: Any, label: str) -> tuple[NDArray, str]:
         values = column if isinstance(column, np.ndarray) else to_column(column, label, "X")
     except DataFileError as error:
         raise TypeError(str(error)) from None
-    if isinstance(values, np.ma.MaskedArray):
-        values = np.ma.filled(values.astype(np.float64), np.nan)
     kind = getattr(values.dtype, "kind", "O")
     if kind == "b":
         return values.astype(np.uint8), NUMBERS  # NumPy does not subtract truth values
