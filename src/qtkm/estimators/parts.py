@@ -63,11 +63,11 @@ def resolve(kind: str, given: Any, shorthands: dict[str, Any], known: Any = None
 def _same(a: Any, b: Any) -> bool:
     if _is_list(a) or _is_list(b):
         return _is_list(a) and _is_list(b) and list(a) == list(b)
-    return type(a) is type(b) and a == b if isinstance(a, str) or isinstance(b, str) else a == b
+    return isinstance(a, str) == isinstance(b, str) and a == b
 
 
 def _list(names: Iterable[str]) -> str:
-    return ", ".join(repr(name) for name in names)
+    return ", ".join(map(repr, names))
 
 
 def _is_list(value: Any) -> bool:
@@ -145,18 +145,15 @@ def losses_with_probabilities() -> str:
 
 def make_solver(estimator: Any) -> Any:
     """Return the solver of an estimator, if it fits the network."""
-    solver, network = resolve("solver", estimator.solver, {}), estimator.network
+    solver = resolve("solver", estimator.solver, {})
     solver.check()
-    problem, kind = (
-        f"does not support network={network!r}; use one",
-        type(resolve("network", network, {})),
-    )
+    kind: type = type(resolve("network", estimator.network, {}))
+    problem = f"network={estimator.network!r}; use one"
     if defaults.main_effects(estimator) and issubclass(kind, solver.fits):
-        problem = "does not support main effects; use main_effects=False, or one"
-        kind = networks.Additive
+        kind, problem = networks.Additive, "main effects; use main_effects=False, or one"
     if not issubclass(kind, solver.fits):
-        others = (n for n, cls in solvers.REGISTRY.items() if issubclass(kind, cls.fits))
-        raise ValueError(f"solver={estimator.solver!r} {problem} of {_list(others)}.")
+        others = _list(n for n, cls in solvers.REGISTRY.items() if issubclass(kind, cls.fits))
+        raise ValueError(f"solver={estimator.solver!r} does not support {problem} of {others}.")
     return solver
 
 
