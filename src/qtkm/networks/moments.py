@@ -63,7 +63,8 @@ def _sizes(kind: str, radices: Sequence[int], has_gaps: bool) -> list[tuple[int,
 def digit_factors(algebra: Algebra, core: NDArray, kind: str, conjugate: bool = True) -> NDArray:
     """Return what a digit contributes at each of its places, (count, …).
 
-    That is its conjugate elements for a linear form, else sums of squares over pairs of digits.
+    That is its conjugate elements for a linear form, else sums of squares over the pairs of digits
+    that share a place.
     """
     elements = algebra.elements(core)
     if kind == "linear":

@@ -76,16 +76,13 @@ class LocalSystem:
         image = (self.matrix @ vector[:, :, None])[:, :, 0] - 2 * self.rhs
         return self.constant + float(np.vdot(vector, image).real)
 
-    def minimize(self, block: NDArray, before: float | None = None) -> tuple[NDArray, float]:
-        """Return the best block and its value, or the given one if rounding finds none better.
-
-        The value `before` of the given one need not be computed where it is known.
-        """
+    def minimize(self, block: NDArray) -> tuple[NDArray, float]:
+        """Return the best block and its value, or the given one if rounding finds none better."""
         if not self.rhs.any() and not self.matrix.any():
             # another core is zero: this one waits until that one is not
             return block.reshape(self.shape), self.constant
-        if before is None:
-            before = self.value_of(block)
+        # not the value of the level before: cancellation may make a difference
+        before = self.value_of(block)
         for solve in (self._factorized, self._truncated):
             vector = solve()
             if vector is not None:
@@ -202,8 +199,6 @@ class Problem:
         self.cores: list[NDArray] = list(entry) if isinstance(entry, list) else [entry]
         self.is_split = bool(setting.real_part and iterate.is_complex)
         self.factor: NDArray | None = None
-        #: objective at the cores, where it is known
-        self.value: float | None = None
 
     @property
     def n_levels(self) -> int:
@@ -224,8 +219,8 @@ class Problem:
     def solve(self, level: int) -> tuple[NDArray, float]:
         """Return the best core of a level, and the objective there."""
         start = np.ascontiguousarray(self.algebra.elements(self.cores[level]))
-        best, self.value = self.system(level).minimize(start, self.value)
-        return self.algebra.core(best), self.value
+        best, value = self.system(level).minimize(start)
+        return self.algebra.core(best), value
 
     def sweep(self) -> list[float]:
         """Update all levels once; return the objective after each."""
