@@ -14,10 +14,9 @@ Threads of the user's own, and programs with a handler of their own, are left al
 """
 
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
 
@@ -65,7 +64,7 @@ def deferred(at_end: Callable[[], None] = stop) -> Iterator[None]:
             raise KeyboardInterrupt
         noted.append(now)
 
-    if _current.get() is not None or not _install(note):
+    if _current.get() is not None or not _installed(note):
         yield
         return
     token = _current.set(noted)
@@ -83,16 +82,13 @@ def deferred(at_end: Callable[[], None] = stop) -> Iterator[None]:
         at_end()
 
 
-def _install(handler: Callable[..., None]) -> bool:
-    """Install a handler of Ctrl-C where Python's own is in place; return whether it is."""
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+def _installed(handler: Callable[..., None]) -> bool:
+    """Install a handler of Ctrl-C in the place of Python's own; return whether that was there."""
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         return False
-    try:
+    with suppress(ValueError):  # in other threads, and in an interpreter inside of a program
         signal.signal(signal.SIGINT, handler)
-    except ValueError:  # an interpreter inside of another program
-        return False
-    return True
+    return signal.getsignal(signal.SIGINT) is handler
 
 
 @contextmanager

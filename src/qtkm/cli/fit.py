@@ -24,18 +24,15 @@ def _checked_limit(text: str | None) -> str | None:
     return text
 
 
-def _integers(text: str | None) -> list[int] | None:
+def _integers(text: str | None, kind: type = int, what: str = "integers") -> list[Any] | None:
     try:
-        return None if text is None else [int(part) for part in text.split(",")]
+        return None if text is None else [kind(part) for part in text.split(",")]
     except ValueError:
-        raise typer.BadParameter(f"{text!r} must be integers, such as 5,10,20") from None
+        raise typer.BadParameter(f"{text!r} must be {what}, such as 5,10,20") from None
 
 
-def _numbers(text: str | None) -> list[float] | None:
-    try:
-        return None if text is None else [float(part) for part in text.split(",")]
-    except ValueError:
-        raise typer.BadParameter(f"{text!r} must be numbers, such as 0.1,1,10") from None
+def _numbers(text: str | None) -> list[Any] | None:
+    return _integers(text, float, "numbers")
 
 
 def _folds(text: str | None) -> Any:

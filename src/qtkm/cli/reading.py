@@ -41,17 +41,6 @@ def most_rows(wanted: int | None, n_columns: int) -> int:
     return wanted or min(MOST_ROWS, int(memory / (BYTES_PER_VALUE * n_columns)) + 1)
 
 
-def open_table(
-    data: Sequence[Path], text: Sequence[str] = (), categories: Sequence[str] = ()
-) -> Source:
-    """Open files, folders of files or patterns for reading block by block.
-
-    Columns in `text` are read as text whatever they contain, those in `categories` even if they
-    look like times.
-    """
-    return FileSource(*find_files(data), text, categories)
-
-
 def find_target(model: Any, target: str | None, model_file: Path) -> str:
     """Return the name of the target column: as given, or that of the fit."""
     known = model.target_names_ or []
@@ -76,9 +65,10 @@ class ModelTable:
         if isinstance(data, Source):
             self.source, self.name = data, name
         else:
+            # read as text whatever they look like
             text = [column["name"] for column in model.columns_
                     if any(isinstance(v, str) for v in column["categories"] or ())]  # fmt: skip
-            self.source, self.name = open_table(data, text), name_of(data)
+            self.source, self.name = FileSource(*find_files(data), text), name_of(data)
         known, names = getattr(model, "feature_names_in_", None), self.source.names
         self.names = [n for n in names if n not in needed] if known is None else list(known)
         refuse_missing(self.name, [*self.names, *needed], names)

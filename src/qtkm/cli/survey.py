@@ -54,6 +54,7 @@ class Survey:
         weights = [] if job.weight is None else [WeightSurvey(job.weight)]
         surveys = [*self.columns.values(), self.target, *weights]
         self.n_rows = self.n_total = 0
+        self._on_rows: list[str] = []
         left_out: list[int] = []
         starts: list[int] = []
         wheres: list[str] = []
@@ -73,7 +74,14 @@ class Survey:
         if self.n_rows < 2:
             count = f"{self.n_rows} row{'s' * (self.n_rows != 1)} with a target"
             raise ValueError(f"{name} has {count}; at least 2 are needed")
-        self._on_rows = self._remarks_on_rows(left_out)
+        if count := self.n_total - self.n_rows:
+            lacks = f"no {' or no '.join(map(repr, job.needed))}"
+            listed = f"{', '.join(f'{row:,}' for row in left_out[:FIRST_ROWS])}"
+            what = f"has {lacks} and is skipped: row {listed}"
+            if count > 1:
+                more = ", …" * (count > FIRST_ROWS)
+                what = f"have {lacks} and are skipped: rows {listed}{more}"
+            self._on_rows = [f"{count:,} of {self.n_total:,} rows {what}"]
 
         def place(row: int) -> str:
             return f"row {row:,}{wheres[bisect_right(starts, row) - 1]}"
@@ -127,17 +135,6 @@ class Survey:
             found.append(f"the {target.count} distinct {kind} of the target {target.name!r} are "
                          f"read as classes; fitting this many takes long{more}")  # fmt: skip
         return found
-
-    def _remarks_on_rows(self, left_out: list[int]) -> list[str]:
-        count = self.n_total - self.n_rows
-        names = " or no ".join(map(repr, self.job.needed))
-        rows = ", ".join(f"{row:,}" for row in left_out[:FIRST_ROWS])
-        verbs = f"have no {names} and are" if count > 1 else f"has no {names} and is"
-        text = (
-            f"{count:,} of {self.n_total:,} rows {verbs} skipped: "
-            f"row{'s' * (count > 1)} {rows}{', …' * (count > FIRST_ROWS)}"
-        )
-        return [text] if count else []
 
 
 def complete(block: Block, needed: list[str]) -> NDArray[np.bool_]:

@@ -17,7 +17,7 @@ from .. import interruption
 from ..data import prefetched
 from ..data.sources import Block, MappedSource, Source, draw_rows, take_rows
 from ..data.sources.conversion import arrow, refuse_missing
-from ..data.sources.files import TableWriter, check_format
+from ..data.sources.files import FileSource, TableWriter, check_format, find_files
 from ..data.sources.source import row_numbers
 from ..estimators import QTKMClassifier, QTKMRegressor
 from ..estimators.parts import make_regression_loss
@@ -30,7 +30,7 @@ from .findings import DOTS, check_plots, draw
 from .fit import FitJob, TuneJob
 from .options import FAILED, INTERRUPTED, Job
 from .output import check_writable, note, score, show, watched, write_json
-from .reading import ModelTable, draw_sample, most_rows, name_of, open_table
+from .reading import ModelTable, draw_sample, most_rows, name_of
 from .scoring import Sums, score_table, start_sums
 from .survey import Survey, complete
 
@@ -192,7 +192,7 @@ class TableRows:
         if job.weight == job.target:
             raise ValueError(f"{job.target!r} is both target and weight; use two columns")
         self.job, self.name = job, name_of(job.data)
-        self.source = open_table(job.data, categories=job.category)
+        self.source = FileSource(*find_files(job.data), categories=job.category)
         refuse_missing(self.name, [*job.needed, *job.drop, *job.category], self.source.names)
         self.survey = survey = Survey(job, self.source, self.name)
         # every label is trained on, so that all are known when tested
