@@ -1,5 +1,6 @@
 """``qtkm fit`` and ``tune``: their options, which `qtkm.cli.training` works through."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,15 +25,16 @@ def _checked_limit(text: str | None) -> str | None:
     return text
 
 
-def _integers(text: str | None, kind: type = int, what: str = "integers") -> list[Any] | None:
-    try:
-        return None if text is None else [kind(part) for part in text.split(",")]
-    except ValueError:
-        raise typer.BadParameter(f"{text!r} must be {what}, such as 5,10,20") from None
+def _listed(kind: type, what: str) -> Callable[[str | None], Any]:
+    """Return a function from a list such as 5,10,20 to its values."""
 
+    def read(text: str | None) -> Any:
+        try:
+            return None if text is None else [kind(part) for part in text.split(",")]
+        except ValueError:
+            raise typer.BadParameter(f"{text!r} must be {what}, such as 5,10,20") from None
 
-def _numbers(text: str | None) -> list[Any] | None:
-    return _integers(text, float, "numbers")
+    return read
 
 
 def _folds(text: str | None) -> Any:
@@ -118,13 +120,13 @@ class TuneJob(Job):
     ranks: Annotated[str | None, option("R,…",
         "Ranks to try, separated by commas. Default of this and the next three: chosen by each "
         "fit; without any of them, variations of the defaults are tried.",
-        callback=_integers)] = None
+        callback=_listed(int, "integers"))] = None
     n_basis: Annotated[str | None, option("M,…",
-        "Numbers of basis functions per numeric column.", callback=_integers)] = None
+        "Numbers of basis functions per numeric column.", callback=_listed(int, "integers"))] = None
     periods: Annotated[str | None, option("L,…", "Periods of the Fourier basis.",
-        callback=_numbers)] = None
+        callback=_listed(float, "numbers"))] = None
     alphas: Annotated[str | None, option("A,…", "Penalties on large weights.",
-        callback=_numbers)] = None
+        callback=_listed(float, "numbers"))] = None
     cv: Annotated[str | None, option("FOLDS",
         "Number of folds, or a fraction of rows to hold out, or hold-out for a fifth. Default: 3 "
         "folds, or hold-out for tables with more rows than --sample-rows.",

@@ -54,7 +54,6 @@ class Survey:
         weights = [] if job.weight is None else [WeightSurvey(job.weight)]
         surveys = [*self.columns.values(), self.target, *weights]
         self.n_rows = self.n_total = 0
-        self._on_rows: list[str] = []
         left_out: list[int] = []
         starts: list[int] = []
         wheres: list[str] = []
@@ -74,14 +73,7 @@ class Survey:
         if self.n_rows < 2:
             count = f"{self.n_rows} row{'s' * (self.n_rows != 1)} with a target"
             raise ValueError(f"{name} has {count}; at least 2 are needed")
-        if count := self.n_total - self.n_rows:
-            lacks = f"no {' or no '.join(map(repr, job.needed))}"
-            listed = f"{', '.join(f'{row:,}' for row in left_out[:FIRST_ROWS])}"
-            what = f"has {lacks} and is skipped: row {listed}"
-            if count > 1:
-                more = ", …" * (count > FIRST_ROWS)
-                what = f"have {lacks} and are skipped: rows {listed}{more}"
-            self._on_rows = [f"{count:,} of {self.n_total:,} rows {what}"]
+        self._on_rows = self._remarks_on_rows(left_out[:FIRST_ROWS])
 
         def place(row: int) -> str:
             return f"row {row:,}{wheres[bisect_right(starts, row) - 1]}"
@@ -135,6 +127,14 @@ class Survey:
             found.append(f"the {target.count} distinct {kind} of the target {target.name!r} are "
                          f"read as classes; fitting this many takes long{more}")  # fmt: skip
         return found
+
+    def _remarks_on_rows(self, first: list[int]) -> list[str]:
+        count, lacks = self.n_total - self.n_rows, " or no ".join(map(repr, self.job.needed))
+        rows = ", ".join(f"{row:,}" for row in first) + ", …" * (count > len(first))
+        is_one = count == 1
+        verbs = f"{'has' if is_one else 'have'} no {lacks} and {'is' if is_one else 'are'}"
+        what = f"{verbs} skipped: row{'s' * (not is_one)} {rows}"
+        return [f"{count:,} of {self.n_total:,} rows {what}"] if count else []
 
 
 def complete(block: Block, needed: list[str]) -> NDArray[np.bool_]:
