@@ -78,7 +78,7 @@ def test_the_command_compares_classes(tmp_path, capsys, given_rank):
     words = ["compare", tmp_path / "rows.csv", "--target", "level", "--folds", 2]
     assert command(*words, "--json", "--max-rows", 60, "--plot", tmp_path / "new" / "a.png") == 0
     facts = json.loads(capsys.readouterr().out)
-    assert facts["score"] == "accuracy"
+    assert facts["score_name"] == "accuracy"
     assert (facts["n_rows"], facts["n_used"]) == (90, 60)
     assert facts["notes"] == []
     assert (tmp_path / "new" / "a.png").exists()

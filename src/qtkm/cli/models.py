@@ -9,7 +9,7 @@ import typer
 
 from ..escaping import visible
 from . import options
-from .options import NO_COLUMNS, Data, Job, MaxRows, Model, Truth, Unwatched, flag, option
+from .options import NO_COLUMNS, Data, Job, MaxRows, Model, Output, Truth, Unwatched, flag, option
 
 
 def predict(
@@ -146,9 +146,7 @@ def inspect(
     weights: Annotated[bool, flag(
         "Add the largest weights, spectra and rank-one terms, for specialists.",
         "--weights")] = False,
-    output: Annotated[str | None, option("NAME",
-        "Class or target to describe, by name, or by number from 0. Default: the first, or the "
-        "second of two classes.")] = None,
+    output: Output = None,
     max_rows: MaxRows = None,
     rows: Annotated[int, option("N",
         "Maximum number of these rows for shares, interactions and effects, which take longer than "
@@ -207,8 +205,7 @@ def report(
     out: Annotated[Path, option("FILE",
         "HTML file to write.", "--out", "-o")] = Path("report.html"),
     target: Truth = None,
-    output: Annotated[str | None, option("NAME",
-        "Class to describe, by name. Default: the first, or the second of two classes.")] = None,
+    output: Output = None,
     max_rows: MaxRows = None,
     rows: Annotated[int, option("N",
         "Maximum number of these rows for shares and effects, which take longer than scores.",
@@ -233,7 +230,7 @@ def report(
     fitted = load(model)
     column = find_target(fitted, target, model)
     X, y, _ = read_sample(fitted, data, column, max_rows, "used")
-    chosen = None if output is None else choose_output(fitted, output)
+    chosen = choose_output(fitted, output)
     write_report(fitted, X, y, out, output=chosen, max_rows=rows, title=title, file=model.name)
     write(f"{out}")
 
@@ -302,11 +299,7 @@ def compare(
     if plot is not None:
         found.plot().figure_.savefig(plot, dpi=120)
     if as_json:
-        write_json({"score": found.score_name, "n_rows": found.n_rows, "n_used": found.n_used,
-                    "models": [{"name": name, "scores": scores.tolist(), "seconds": s.tolist()}
-                               for name, scores, s in
-                               zip(found.names, found.scores, found.seconds, strict=True)],
-                    "notes": found.notes})  # fmt: skip
+        write_json(vars(found))
         return
     part = f"{found.n_used:,} of " * (found.n_used < found.n_rows)
     title = f"{found.scores.shape[1]} folds of {part}{found.n_rows:,} rows, mean and 95 % interval"

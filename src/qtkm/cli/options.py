@@ -65,6 +65,11 @@ UNWATCHED = "Hide progress, row counts and remarks."
 Unwatched = Annotated[bool, flag(UNWATCHED, "--quiet", "-q")]
 Json = Annotated[bool, flag("Print results as JSON, even with --quiet.", "--json")]
 AsJson = Annotated[bool, flag("Write JSON instead of text.", "--json")]
+OUTPUT = (
+    "Class or target to describe, by name, or by number from 0. Default: the first, or the second "
+    "of two classes."
+)
+Output = Annotated[str | None, option("NAME", OUTPUT)]
 MAX_ROWS = (
     "Maximum number of rows to read into memory; larger tables are sampled at random. Default: "
     "1,000,000, or as many as fit."
