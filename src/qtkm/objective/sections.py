@@ -186,7 +186,7 @@ class Part:
         return cls(design, shard.target.astype(np.float64), weight, gram)
 
 
-def factorize(parts: Sequence[Part], size: float, loss: Loss) -> Array | None:
+def factorize(parts: Sequence[Part], size: float, loss: Loss) -> NDArray | None:
     """Return the lower factor of the matrix of `solve`; None where rounding leaves nothing.
 
     The penalty `size` is in units of one row (the variance of the noise), and the loss is quadratic
@@ -197,14 +197,13 @@ def factorize(parts: Sequence[Part], size: float, loss: Loss) -> Array | None:
     matrix = steepest * np.asarray(sum(part.gram for part in parts))
     matrix[np.diag_indices(len(matrix))] += 2 * size
     try:
-        factor: Array = np.linalg.cholesky(matrix)
-        return factor
+        return np.linalg.cholesky(matrix)
     except LinAlgError:
         return None
 
 
 def solve(
-    factor: Array, parts: Sequence[Part], size: float, loss: Loss, offsets: Sequence[Array] = ()
+    factor: NDArray, parts: Sequence[Part], size: float, loss: Loss, offsets: Sequence[Array] = ()
 ) -> Array:
     """Coefficients (J, n_outputs) that minimise the loss of rows, with a factor of `factorize`.
 
