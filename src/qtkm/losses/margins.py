@@ -50,7 +50,10 @@ class MarginLoss(ClassLoss):
 class Logistic(MarginLoss):
     """log(1 + exp(-m)) of the margin m = y·Re f, the negative log-likelihood of a sign.
 
-    The parameter `residual` is that of `ResidualLoss`; "complex" adds ⅛(Im f)².
+    Parameters
+    ----------
+    residual : {"complex", "real"} or "auto"
+        As in `ResidualLoss`; "complex" adds ⅛(Im f)².
 
     Notes
     -----
@@ -95,7 +98,10 @@ class Logistic(MarginLoss):
 class SquaredHinge(MarginLoss):
     """max(0, 1 - m)² of the margin m = y·Re f.
 
-    The parameter `residual` is that of `ResidualLoss`; "complex" adds (Im f)².
+    Parameters
+    ----------
+    residual : {"complex", "real"} or "auto"
+        As in `ResidualLoss`; "complex" adds (Im f)².
 
     Notes
     -----
@@ -118,7 +124,10 @@ class SquaredHinge(MarginLoss):
 class Softmax(ClassLoss):
     """log Σ_j exp(Re f_j) - Re f_y, where y is the output whose target is +1.
 
-    The parameter `residual` is that of `ResidualLoss`; "complex" adds ¼Σ_j(Im f_j)².
+    Parameters
+    ----------
+    residual : {"complex", "real"} or "auto"
+        As in `ResidualLoss`; "complex" adds ¼Σ_j(Im f_j)².
 
     Notes
     -----

@@ -123,8 +123,12 @@ class LogLinkLoss(ResidualLoss):
 class Poisson(LogLinkLoss):
     """Deviance of counts y >= 0 of mean μ = exp(Re f): 2(μ - y + y·log(y/μ)).
 
-    Rates, with exposures as weights, work as well: y need not be integer. The parameter `residual`
-    is that of `Tweedie`.
+    Rates, with exposures as weights, work as well: y need not be integer.
+
+    Parameters
+    ----------
+    residual : {"complex", "real"} or "auto"
+        As in `Tweedie`.
     """
 
     power: float = 1.0
@@ -133,8 +137,12 @@ class Poisson(LogLinkLoss):
 class Gamma(LogLinkLoss):
     """Deviance of amounts y > 0 of mean μ = exp(Re f): 2(y/μ - 1 - log(y/μ)).
 
-    For a standard deviation proportional to the mean: sizes of claims, durations, prices. The
-    parameter `residual` is that of `Tweedie`.
+    For a standard deviation proportional to the mean: sizes of claims, durations, prices.
+
+    Parameters
+    ----------
+    residual : {"complex", "real"} or "auto"
+        As in `Tweedie`.
     """
 
     power: float = 2.0
