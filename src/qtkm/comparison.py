@@ -23,8 +23,8 @@ from sklearn.svm import SVC
 from .escaping import visible
 from .estimators import QTKMClassifier, QTKMRegressor
 from .estimators.values import read_numbers
-from .estimators.wording import readable
 from .inspection.plotting import FIRST, SECOND, Display, written
+from .inspection.results import Finding
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,8 +37,8 @@ MOST_KERNEL, MOST_PROCESS = 4000, 1500
 FEW_ROWS = 5000
 
 
-@dataclass
-class Comparison:
+@dataclass(repr=False)
+class Comparison(Finding):
     """Scores of several models on the same folds.
 
     Attributes
@@ -75,29 +75,16 @@ class Comparison:
         n = self.scores.shape[1]
         return student.ppf(0.975, n - 1) * self.scores.std(axis=1, ddof=1) / np.sqrt(n)
 
-    def to_frame(self) -> Any:
-        """Return a pandas DataFrame, best model first."""
-        import pandas
-
-        columns = {self.score_name: self.mean, "margin": self.margin}
-        columns["seconds"] = self.seconds.mean(axis=1)
-        frame = pandas.DataFrame({"model": self.names, **columns})
-        return frame.sort_values(self.score_name, ascending=False, ignore_index=True)
-
-    def lines(self) -> list[tuple[str, str, str]]:
-        """Return name, score with its interval, and seconds of each model, best first."""
-        return [
-            (visible(name), f"{mean:.4f} ± {margin:.4f}", readable(seconds, 3))
-            for name, mean, margin, seconds in self.to_frame().itertuples(index=False)
-        ]
+    def _table(self) -> dict[str, Any]:
+        order = np.argsort(-np.nan_to_num(self.mean, nan=-np.inf), kind="stable")
+        columns = {self.score_name: self.mean, "margin": self.margin,
+                   "seconds": self.seconds.mean(axis=1)}  # fmt: skip
+        columns = {name: column[order] for name, column in columns.items()}
+        return {"model": [self.names[i] for i in order], **columns}
 
     def __repr__(self) -> str:
-        width = max(map(len, self.names))
-        head = f"{self.score_name} over {self.scores.shape[1]} folds of {self.n_used:,} rows"
-        lines = [
-            f"  {name:<{width}}  {score}  {seconds} s" for name, score, seconds in self.lines()
-        ]
-        return "\n".join([head, *lines, *(f"  ({note})" for note in self.notes)])
+        folds = f"{self.scores.shape[1]} folds of {self.n_used:,} rows"
+        return "\n".join([super().__repr__(), folds, *map(visible, self.notes)])
 
     def plot(self, ax: "Axes | None" = None) -> "ComparisonDisplay":
         """Draw scores with their intervals against seconds."""

@@ -303,6 +303,8 @@ def compare(
         return
     part = f"{found.n_used:,} of " * (found.n_used < found.n_rows)
     title = f"{found.scores.shape[1]} folds of {part}{found.n_rows:,} rows, mean and 95 % interval"
-    show(title, found.lines(), ["model", found.score_name, "seconds for a fold"])
+    models = found.to_frame().itertuples(index=False)
+    lines = [(name, f"{mean:.4f} ± {half:.4f}", f"{time:.3g}") for name, mean, half, time in models]
+    show(title, lines, ["model", found.score_name, "seconds for a fold"])
     for remark in found.notes:
         write(remark)
