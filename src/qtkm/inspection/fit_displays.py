@@ -156,11 +156,7 @@ class ResidualsDisplay(Display):
         interval : float, optional
             Coverage of intervals to draw around the predictions, such as 0.9; red if they miss.
         """
-        if not is_regressor(model):
-            raise ValueError(
-                f"{type(model).__name__} is not a regressor, so it has no residuals; for classes "
-                "use sklearn.metrics.ConfusionMatrixDisplay or RocCurveDisplay."
-            )
+        check_regressor(model)
         own, predicted, observed = fitted(model), model.predict(X), np.asarray(y, dtype=np.float64)
         if observed.shape != predicted.shape:
             raise ValueError(f"y has shape {observed.shape}, expected {predicted.shape}.")
@@ -222,11 +218,7 @@ class CoverageDisplay(Display):
         Use rows that the model was not fitted to; `method` is that of
         `QTKMRegressor.predict_interval`, and `output` selects one of several outputs.
         """
-        if not is_regressor(model):
-            raise ValueError(
-                f"{type(model).__name__} is not a regressor; for classes use "
-                "sklearn.calibration.CalibrationDisplay."
-            )
+        check_regressor(model)
         levels = np.arange(0.05, 0.96, 0.05)
         covered, _ = cover(fitted(model), X, y, levels, method, output)
         return cls(levels, covered, len(y)).plot(ax)
@@ -240,6 +232,15 @@ class CoverageDisplay(Display):
         ax.plot(self.levels, self.covered, ".-", color=FIRST)
         ax.set(title="Calibration", xlabel="coverage of intervals", ylabel="share of rows within",
                xlim=(0, 1), ylim=(0, 1))  # fmt: skip
+
+
+def check_regressor(model: Any) -> None:
+    """Raise an error for other models."""
+    if not is_regressor(model):
+        raise ValueError(
+            f"{type(model).__name__} is not a regressor; for classes use ConfusionMatrixDisplay of "
+            "sklearn.metrics or CalibrationDisplay of sklearn.calibration."
+        )
 
 
 def cover(

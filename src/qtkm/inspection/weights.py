@@ -25,8 +25,8 @@ class Coefficients(Finding):
 
     Attributes
     ----------
-    names, labels, response : lists of str, str
-        Names of the columns, of the basis functions of each weight, and of the response.
+    labels, response : list of str, str
+        Names of the basis functions of each weight, and of the response.
     indices : (n_coefficients, n_columns) int array
         Basis function of each column: its frequency (Fourier), exponent (power), or the number
         of its category.
@@ -38,7 +38,6 @@ class Coefficients(Finding):
         Number of leading weights that are certain to be the largest, up to rounding.
     """
 
-    names: list[str]
     indices: NDArray[np.int64]
     values: NDArray
     bound: float
@@ -89,9 +88,7 @@ def largest_coefficients(
     order = np.argsort(-np.abs(values), kind="stable")[:n_coefficients]
     values, indices = values[order], indices[order]
     certain, labels = int(np.sum(np.abs(values) >= bound)), _name(response, indices)
-    return Coefficients(
-        list(response.names), indices, values, bound, certain, labels, response.label
-    )
+    return Coefficients(indices, values, bound, certain, labels, response.label)
 
 
 def _search(response: Response, max_slices: int) -> tuple[NDArray, NDArray[np.int64], float]:
