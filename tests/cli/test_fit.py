@@ -90,14 +90,15 @@ def test_quiet_says_nothing(tmp_path, frame, capsys):
 @pytest.mark.parametrize("limit", [[], ["--memory-limit", "1GB"]], ids=["whole", "blocks"])
 def test_many_classes_are_remarked_upon(tmp_path, monkeypatch, limit, capsys):
     monkeypatch.chdir(tmp_path)
-    rows = pandas.DataFrame({"x": np.arange(240.0), "few": np.arange(240) % 99})
-    rows["code"] = np.arange(240) % 100
+    monkeypatch.setattr("qtkm.cli.survey.MANY_CLASSES", 20)
+    rows = pandas.DataFrame({"x": np.arange(120.0), "few": np.arange(120) % 19})
+    rows["code"] = np.arange(120) % 20
     rows["name"] = "n" + rows["code"].astype(str)
     rows.to_csv("a.csv", index=False)
     for target, task, remark in (
-        ("name", "auto", "the 100 distinct texts of the target 'name' are read as classes; "
+        ("name", "auto", "the 20 distinct texts of the target 'name' are read as classes; "
          "fitting this many takes long\n"),
-        ("code", "classification", "the 100 distinct numbers of the target 'code' are read as "
+        ("code", "classification", "the 20 distinct numbers of the target 'code' are read as "
          "classes; fitting this many takes long. Use --task regression to predict numbers\n"),
         ("code", "auto", ""),
         ("few", "classification", ""),
