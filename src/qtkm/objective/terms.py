@@ -156,14 +156,23 @@ def _weighed(values: NDArray, shard: AnyShard) -> NDArray:
     return values if shard.weight is None else shard.weight[:, None] * values
 
 
+def _functions(column: Column) -> NDArray:
+    """First functions of a column at its grid values, each a product of one entry per level."""
+    numbers, found = column.feature_map.first, np.ones((len(column), 1))
+    if column.is_categorical and len(column) > MOST_CATEGORIES:
+        return 0 * found
+    for part in column.slices:
+        numbers, digits = np.divmod(numbers, part.stop - part.start)
+        found = found * column.factors[:, part][:, digits]
+    return found
+
+
 def _find(objective: Given, iterate: Iterate, count: int, shards: Given) -> list[Term]:
     maps = [column.feature_map for column in objective.columns]
     shards, engine = some_rows(objective, shards), objective.engine
     functions, means = [], []
     for column, weight in zip(objective.columns, engine.sum(_weights, shards), strict=True):
-        own = np.zeros((len(column), 1))
-        if not column.is_categorical or len(column) <= MOST_CATEGORIES:
-            own = column.functions(slice(None), None)[:, column.feature_map.first]
+        own = _functions(column)
         means.append(weight @ own / weight.sum())
         functions.append(own - means[-1])
     pairs = list(combinations((d for d, own in enumerate(functions) if own.any()), 2))
