@@ -126,7 +126,6 @@ class Need:
         return self.n_rows * (self.stored + kept) + working + self.fixed(LIMITS.shard_rows)
 
     def on_disk(self, shard_rows: int) -> int:
-        """Return the bytes needed with shards of `shard_rows` rows on disk."""
         largest = max(2 * self.stored + self.working, self.making + self.stored)
         return shard_rows * largest + self.fixed(shard_rows)
 

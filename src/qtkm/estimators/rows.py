@@ -210,10 +210,10 @@ class Splitter:
         self._order = rng.permutation(n_rows) if self.wanted and n_pieces == 1 else None
         self._seeds = rng.randint(2**31, size=n_pieces) if self.wanted and n_pieces > 1 else None
 
-    def parts(self, rows: data.Shard, number: int = 0) -> dict[str, data.Shard]:
-        """Split a piece into training and validation rows, unless none are set aside."""
+    def shards(self, rows: data.Shard, number: int) -> dict[str, data.Shard]:
+        """Split a piece into sorted training and validation rows, unless none are set aside."""
         if not self.wanted:
-            return {"train": rows}
+            return {"train": rows.sorted()}
         n_rows, order = len(rows), self._order
         if self._seeds is not None:
             order = np.random.RandomState(self._seeds[number]).permutation(n_rows)
@@ -228,7 +228,7 @@ class Splitter:
             aside = np.concatenate([own[:size] for own, size in pairs])
         if not 0 < len(aside) < n_rows:
             if not self.needs_both:
-                return {"train": rows}
+                return {"train": rows.sorted()}
             what, remedy = "validate", "more rows of each class"
             if len(aside):
                 what, remedy = "train", "more rows, a smaller validation_fraction"
@@ -238,10 +238,7 @@ class Splitter:
             )
         is_aside = np.zeros(n_rows, dtype=bool)
         is_aside[aside] = True
-        return {"validation": rows.take(is_aside), "train": rows.take(~is_aside)}
-
-    def shards(self, rows: data.Shard, number: int) -> dict[str, data.Shard]:
-        return {kind: part.sorted() for kind, part in self.parts(rows, number).items()}
+        return {"validation": rows.take(is_aside).sorted(), "train": rows.take(~is_aside).sorted()}
 
 
 #: makes the Splitter of given numbers of rows and pieces

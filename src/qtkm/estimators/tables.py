@@ -70,6 +70,8 @@ class Scan:
     weight: str | None
     n_rows: int = 0
     largest_weight: float = 0.0
+    #: power of two that is taken out of the weights
+    exponent: int = 0
 
     def __post_init__(self) -> None:
         self.columns = [column.summary(self.max_bins) for column in self.inputs.columns]
@@ -98,6 +100,7 @@ class Scan:
         if self.n_rows == 0:
             raise DataFileError("the source has no rows of positive weight")
         self.target.settle()
+        self.exponent = tame_exponent(self.largest_weight) if self.weight else 0
         for column, summary in zip(self.inputs.columns, self.columns, strict=True):
             column.learn(summary)
 
@@ -108,11 +111,11 @@ class Scan:
         weight = check_weight(block.columns[self.weight], block.n_rows, every=False)
         return take_rows(block, weight > 0), weight[weight > 0]
 
-    def read(self, block: Block, exponent: int = 0) -> list[Any]:
-        """Return plain columns, targets and weights / 2**exponent of rows of positive weight."""
+    def read(self, block: Block) -> list[Any]:
+        """Return plain columns, targets and tamed weights of the rows of positive weight."""
         block, weight = self.read_weight(block)
-        if weight is not None and exponent:
-            weight = np.ldexp(weight, -exponent)
+        if weight is not None and self.exponent:
+            weight = np.ldexp(weight, -self.exponent)
         pairs = zip(self.inputs.columns, self.read_columns(block), strict=True)
         return [[own.plain(found) for own, found in pairs], *self.target.targets(block, weight)]
 
@@ -138,23 +141,18 @@ class Coding:
         # the compiled loops know 16 and 32 bits
         self.code_type = np.promote_types(data.code_type(max(self.n_codes)), np.uint16)
         self.is_weighted = scan.weight is not None or scan.target.is_weighted
-        self.weight_exponent = tame_exponent(scan.largest_weight) if scan.weight else 0
-
-    def codes(self, plain: Sequence[NDArray], run: Run) -> NDArray[np.unsignedinteger]:
-        codes = np.empty((len(plain[0]), len(plain)), dtype=self.code_type)
-
-        def code(d: int) -> None:
-            coder = self.coders[d]
-            codes[:, d] = plain[d] if coder is None else coder.codes(plain[d])
-
-        for_columns(run, len(codes))(code, range(len(plain)))
-        return codes
 
     def encode(self, block: Block, run: Run) -> data.Shard:
         """Return the rows of a block that have positive weight, not sorted yet."""
         with naming(block.where):
-            plain, target, weight = self.scan.read(block, self.weight_exponent)
-            codes = self.codes(plain, run)
+            plain, target, weight = self.scan.read(block)
+            codes = np.empty((len(target), len(plain)), dtype=self.code_type)
+
+            def code(d: int) -> None:
+                coder = self.coders[d]
+                codes[:, d] = plain[d] if coder is None else coder.codes(plain[d])
+
+            for_columns(run, len(codes))(code, range(len(plain)))
             if len(codes) and (codes.max(axis=0) >= self.n_codes).any():
                 raise ValueError(CHANGED)
             return data.Shard(codes, target, weight, self.n_codes)
