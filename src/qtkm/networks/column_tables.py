@@ -378,7 +378,7 @@ class Tables:
 
         slopes = slopes.conj()
         closing = closing_matrix(self.turn(self.closing.conj()), self.is_complex).T
-        buffers, states = (self.buffer(), self.behind()), self.states(True)
+        buffers, states, around = (self.buffer(), self.behind()), self.states(True), self.around
 
         def part(bounds: tuple[int, int]) -> tuple[NDArray, NDArray]:
             total = empty_lines(buffers[0].shape)
@@ -386,7 +386,7 @@ class Tables:
             for rows in pieces(bounds):
                 codes, some = shard.codes[rows], slopes[rows]
                 seeds = np.ascontiguousarray(some, self.double).view(np.float64) @ closing
-                walks.gradient(codes, *buffers, self.around, seeds, self.planes, total)
+                walks.gradient(codes, *buffers, around, seeds, self.planes, total)
                 if len(closed) > 1:
                     closed += self.close_gradient(some, states(codes))
             return total, closed
