@@ -147,10 +147,9 @@ class Mixer:
         chosen = _some(len(codes), most)
         kernel = full_prior(prior, self.columns, self.counts)
         self.sections = Sections(self.columns, kernel, codes[chosen], self.run)
-        own: list[Any] = [None] * len(shards)
-        if len(chosen) == len(codes):
-            ends = np.cumsum([len(shard) for shard in shards])[:-1]
-            own = np.split(places.ravel(), ends)
+        centre_of = np.full(len(codes), -1)
+        centre_of[chosen] = np.arange(len(chosen))
+        own = np.split(centre_of[places.ravel()], np.cumsum(list(map(len, shards)))[:-1])
         self.parts = [Part.of(self.sections, *each) for each in zip(shards, own, strict=True)]
         return _lowest(self._error_at, float(np.clip(prior.noise, LEAST, GREATEST)))
 

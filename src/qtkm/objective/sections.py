@@ -172,9 +172,11 @@ class Part:
 
     @classmethod
     def of(cls, sections: Sections, shard: Shard, places: NDArray | None = None) -> "Part":
-        """Part of the rows of a shard, whose `places` among the centres may be known."""
+        """Part of the rows of a shard; `places` among the centres may be known, -1 for others."""
         weight = np.ones(len(shard)) if shard.weight is None else shard.weight
-        design = sections.design(shard.codes) if places is None else sections.own_design[places]
+        places = np.full(len(shard), -1) if places is None else places
+        design, others = sections.own_design[places], places < 0
+        design[others] = sections.design(shard.codes[others])
         scaled = design * np.sqrt(weight)[:, None]
         gram = np.empty((design.shape[1], design.shape[1]))
 
