@@ -111,7 +111,7 @@ class Dask(Threads):
         return remote.aligned(self.fetch(total))
 
     def submit(self, function: Callable[..., Any], *arguments: Any, home: str | None = None) -> Any:
-        """Return the future of function(*arguments), on the worker `home` if it is there."""
+        """Return the future of a function of arguments, on the worker `home` if it is there."""
         where = {} if home is None else {"workers": [home], "allow_other_workers": True}
         with _large_graphs():
             return self.client.submit(function, *arguments, pure=False, **where)
