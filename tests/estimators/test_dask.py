@@ -232,9 +232,9 @@ def test_offsets(client, frame, X, y):
     np.testing.assert_array_equal(found, model.predict(numbers, offset=offset))
     with pytest.raises(ValueError, match="offset is a ndarray, but other arguments are Dask"):
         regress().fit(rows, as_array(y), offset=offset)
-    with pytest.raises(ValueError, match="offset is a ndarray and X is a Array; pass both"):
+    with pytest.raises(ValueError, match="X is a Array, and offset is a ndarray; pass"):
         there.predict(rows, offset=offset)
-    with pytest.raises(ValueError, match="offset is a Array and X is a DataFrame; pass"):
+    with pytest.raises(ValueError, match="X is a DataFrame, and offset is a Array; pass"):
         model.predict(as_frame(numbers), offset=lazy)
 
 

@@ -292,6 +292,26 @@ def test_a_classifier_takes_coded_rows_from_the_cache(path, tmp_path, on_disk, m
     assert second.classes_.tolist() == ["high", "low", "middle"]
 
 
+def test_a_cache_tells_known_categories_and_periods_from_those_of_the_file(
+    frame, tmp_path, on_disk
+):
+    path, arguments = tmp_path / "later.csv", {"target": "y", "features": FEATURES}
+    later = frame[frame["kind"] != "x"]
+    later.to_csv(path, index=False)
+
+    def fit(cache, **changes):
+        settings = {"bounds": (0, 30), "max_bins": 16, **changes}
+        model = regressor(warm_start=True, **settings)
+        if "cyclic" not in changes:
+            model.fit(frame[FEATURES], frame["y"])
+        return model.fit_dataset(path, cache=cache, **arguments)
+
+    cache = tmp_path / "cache"
+    regressor(bounds=(0, 30), max_bins=16).fit_dataset(path, cache=cache, **arguments)
+    for changes in ({}, {"cyclic": {"a": 30}}):
+        assert same(fit(cache, **changes), fit(None, **changes))
+
+
 @pytest.mark.parametrize("harm", ["cut", "remove", "index"])
 def test_a_damaged_cache_is_made_again(harm, path, tmp_path, on_disk):
     cache = tmp_path / "cache"

@@ -137,6 +137,12 @@ def test_an_altered_tree_is_refused_or_works(trees, path, name):
     assert 0.05 < np.mean(outcomes) < 0.95
 
 
+def test_parameters_of_a_later_version_are_passed_over(trees, path):
+    rows, tree = trees[next(iter(trees))]
+    storage.write(path, KIND, altered(tree, ("parameters", "spell"), put({"type": "magic"})))
+    assert len(qtkm.load(path).predict(rows)) == 60
+
+
 REFUSED = {
     "period=0.5 of column 0": (("columns", 0, "basis", "parameters", "period"), 0.5),
     r"n_basis=0 must be": (("columns", 0, "basis", "parameters", "n_basis"), 0),

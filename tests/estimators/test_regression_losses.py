@@ -402,7 +402,7 @@ def test_offsets_from_a_source_give_the_model_of_arrays(loss, merge_rows, monkey
         assert_array_equal(found.predict(frame), expected.predict(frame))
 
 
-def test_a_cache_tells_offsets_of_different_losses_from_one_another_and_from_targets(
+def test_a_cache_tells_offsets_of_losses_from_one_another_and_from_targets_and_weights(
     tmp_path, monkeypatch
 ):
     monkeypatch.setattr(LIMITS, "merge_rows", 50)
@@ -420,6 +420,7 @@ def test_a_cache_tells_offsets_of_different_losses_from_one_another_and_from_tar
     for loss, names in (
         ("squared", {"target": ["y", "offset"]}),
         ("squared", {"target": "y", "offset": "offset"}),
+        ("squared", {"target": "y", "weight": "offset"}),
         ("poisson", {"target": "y", "offset": "offset"}),
         ("gamma", {"target": "y", "offset": "offset"}),
     ):

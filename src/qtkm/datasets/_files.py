@@ -105,8 +105,8 @@ class Package:
     def find(self) -> list[Path]:
         """Return the files, none if the package is not installed or lacks one of them."""
         spec = importlib.util.find_spec(self.name)
-        folders = (spec and spec.submodule_search_locations) or [""]
-        files = [Path(folders[0], path) for path in self.paths]
+        folders = (spec and spec.submodule_search_locations) or []
+        files = [Path(folder, path) for folder in folders[:1] for path in self.paths]
         return files if all(file.is_file() for file in files) else []
 
 

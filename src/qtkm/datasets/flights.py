@@ -6,6 +6,7 @@ never imported: it needs ``pkg_resources``. The second is built from two files o
 Expo 2009 in blocks of rows, so that only the finished table has to fit into memory.
 """
 
+import tempfile
 from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
@@ -124,8 +125,10 @@ def load_airline(
     if expected_rows is not None and has_parquet:
         with suppress(OSError):  # a home that cannot be written to is no obstacle
             kept.parent.mkdir(exist_ok=True)
-            frame.to_parquet(kept.with_suffix(".partial"))
-            kept.with_suffix(".partial").replace(kept)
+            with tempfile.TemporaryDirectory(prefix=f".{kept.name}.", dir=kept.parent) as folder:
+                part = Path(folder) / kept.name
+                frame.to_parquet(part)
+                part.replace(kept)
     return bunch(_AIRLINE, frame, source, return_X_y=return_X_y, as_frame=as_frame)
 
 

@@ -222,9 +222,10 @@ def predict_lazily(
     is_frame, known = hasattr(X, "_meta_nonempty"), [] if offset is None else [offset]
     for each in (X, *known):
         if not hasattr(each, "_meta") or hasattr(each, "_meta_nonempty") != is_frame:
+            beside = "" if offset is None else f", and offset is a {type(offset).__name__}"
             raise ValueError(
-                f"offset is a {type(offset).__name__} and X is a {type(X).__name__}; pass both as "
-                "Dask arrays, or as a Dask frame and series, with the same partitions."
+                f"X is a {type(X).__name__}{beside}; pass Dask arrays, or a Dask frame and series, "
+                "with the same partitions."
             )
     if is_frame:
         return X.map_partitions(predict, *known, meta=predict(X._meta))

@@ -139,9 +139,10 @@ def _model(tree: Any) -> Any:
         )
     cls = CLASSES[tree["class"]]
     known = cls().get_params(deep=False).keys() - LEFT_OUT
-    given = {name: decode(value) for name, value in tree.get("parameters", {}).items()}
+    given = tree.get("parameters", {})
+    parameters = {name: decode(given[name]) for name in known & given.keys()}
     # a file without a penalty is from a version that had the paper's alone
-    model = cls(**{"penalty": "ridge"} | {name: given[name] for name in known & given.keys()})
+    model = cls(**{"penalty": "ridge"} | parameters)
     check_parameters(model)
     names, target = tree.get("feature_names"), tree["target"]
     reading = Reading(_inputs(tree["columns"], names), _scale(target))

@@ -182,8 +182,10 @@ class Pieces:
 
     def key(self) -> str:
         coding, splitter, target = self.coding, self.splitter, self.coding.scan.target
-        how = [coding.coders, str(coding.code_type), repr(target.loss), target.learned,
-               target.exponent, target.by_class]  # fmt: skip
+        kept = [own.categories if own.is_categorical else own.cycle
+                for own in coding.scan.inputs.columns]  # fmt: skip
+        how = [coding.coders, kept, str(coding.code_type), target.names, coding.scan.weight,
+               repr(target.loss), target.learned, target.exponent, target.by_class]  # fmt: skip
         return joblib.hash([how, self.pieces, splitter.state, splitter.wanted, splitter.fraction])
 
 

@@ -262,9 +262,9 @@ class _SamplePass:
         chosen = np.flatnonzero((mixed >> np.uint64(32)) < np.uint64(self.part * (2**32 - 1)))
         slots = (mixed[chosen] % np.uint64(self.n_slots)).astype(np.int64)
         weight = np.ones(len(shard)) if shard.weight is None else shard.weight
-        rows = np.column_stack([shard.codes, shard.target, weight])
+        rows = np.column_stack([each[chosen] for each in (shard.codes, shard.target, weight)])
         taken = np.zeros((self.n_slots, rows.shape[1]))
-        taken[slots] = rows[chosen]
+        taken[slots] = rows
         count = np.bincount(slots, minlength=self.n_slots).astype(np.float64)
         return count, taken, np.array(shard.n_codes, dtype=np.float64)
 

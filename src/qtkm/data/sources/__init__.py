@@ -58,8 +58,11 @@ def open_source(source: Any) -> Source:
         return ArraySource(*source)
     if as_pairs(source) is not None:
         return BatchSource([source])
-    if hasattr(source, "files") and hasattr(source, "to_batches"):  # a dataset of pyarrow
-        source = source.files
+    if hasattr(source, "files") and hasattr(source, "to_batches"):
+        raise TypeError(
+            "The source is a dataset of pyarrow, which may filter rows and read columns from names "
+            "of folders; pass source.files, which reads the files themselves."
+        )
     if isinstance(source, list | tuple):
         is_path = [isinstance(entry, str | os.PathLike) for entry in source]
         if all(is_path):

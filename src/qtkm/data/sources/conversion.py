@@ -115,7 +115,7 @@ def unify(name: str, types: Sequence[Any], wheres: Sequence[str]) -> Any:
     plain = [getattr(t, "value_type", t) for _, t, _ in filled]
     if all(t == plain[0] for t in plain):
         return plain[0]
-    if all(map(pyarrow.types.is_integer, plain)):
+    if all(map(pyarrow.types.is_integer, plain)) and pyarrow.uint64() not in plain:
         return pyarrow.int64()
     return {
         NUMBERS: pyarrow.float64(), TEXT: pyarrow.large_string(), TIMES: pyarrow.timestamp("us"),
@@ -147,19 +147,22 @@ def _is_arrow(values: Any) -> bool:
 
 
 def _arrow_to_pandas(array: Any) -> Any:
-    """Return a pandas Series, text as categories and dates as times."""
+    """Return a pandas Series: text as categories, dates as times, times of day as time spans."""
     need("pandas", "columns of tables are held")
     pyarrow = arrow()
     if isinstance(array, pyarrow.ChunkedArray):
         array = array.combine_chunks()
+    is_coded = pyarrow.types.is_dictionary(array.type) or kind_of(array.type) == TEXT
     if pyarrow.types.is_dictionary(array.type):
         words = array.dictionary
         if words.null_count or len(words.unique()) < len(words):  # which pandas does not take
             array = array.cast(array.type.value_type)
     if str(array.type) == "string_view":
         array = array.cast(pyarrow.large_string())
-    is_text = kind_of(array.type) == TEXT and not pyarrow.types.is_dictionary(array.type)
-    return (array.dictionary_encode() if is_text else array).to_pandas(date_as_object=False)
+    if pyarrow.types.is_time(array.type):  # Python's times have no nanoseconds
+        since_midnight = array.cast(pyarrow.time64("us"), safe=False).cast(pyarrow.int64())
+        array = since_midnight.cast(pyarrow.duration("us"))
+    return (array.dictionary_encode() if is_coded else array).to_pandas(date_as_object=False)
 
 
 def _from_pandas(series: Any, name: str, where: str) -> Any:

@@ -89,16 +89,18 @@ def _expand(text: str) -> list[Path]:
         return [path]
     if not is_folder and not glob.has_magic(text):
         raise FileNotFoundError(f"{path} does not exist.")
-    pattern = os.path.join(glob.escape(text), "**", "*") if is_folder else text
-    # without hidden files
-    files = [file for file in map(Path, glob.glob(pattern, recursive=True)) if file.is_file()]
-    if is_folder:  # nor those of other formats, and marks of other programs (_SUCCESS)
-        files = [
+    if is_folder:  # folders that links lead to may be elsewhere in it, or contain it
+        inside = (Path(folder, name) for folder, _, names in os.walk(path) for name in names)
+        # without hidden files, those of other formats, and marks of other programs (_SUCCESS)
+        found = [
             file
-            for file in files
+            for file in inside
             if file.name.lower().endswith((*CSV, *PARQUET))
-            and not any(part.startswith("_") for part in file.relative_to(path).parts)
+            and not any(part.startswith((".", "_")) for part in file.relative_to(path).parts)
         ]
+    else:
+        found = list(map(Path, glob.glob(text, recursive=True)))
+    files = [file for file in found if file.is_file()]
     if not files:
         none = f"{path} is a folder without CSV and Parquet files."
         raise FileNotFoundError(none if is_folder else f"No file matches the pattern {text!r}.")

@@ -163,9 +163,8 @@ class Stamp:
         now = Stamp.of(self.path)
         if now != self:
             raise DataFileError(
-                f"{self.path} has changed since the source was opened: it has {now.size:,} bytes "
-                f"or contents other than the {self.size:,} before. Open the source anew once "
-                "nothing writes to the file any more."
+                f"{self.path} has changed since the source was opened ({self.size:,} bytes then, "
+                f"{now.size:,} now). Open the source anew once nothing writes to the file any more."
             )
 
 
@@ -179,6 +178,8 @@ class ArraySource(Source):
     def __init__(self, X: Any, y: Any = None, weight: Any = None):
         self._arrays: list[tuple[list[str], NDArray]] = []
         self.n_rows = len(X)
+        if self.n_rows == 0:
+            raise ValueError("X has no rows; give at least one.")
         for what, given, dimensions in (("X", X, [2]), ("y", y, [1, 2]), ("weight", weight, [1])):
             if given is None:
                 continue
@@ -186,10 +187,9 @@ class ArraySource(Source):
             if array.ndim not in dimensions:
                 expected = " or ".join(map(str, dimensions))
                 raise ValueError(f"{what} has {array.ndim} dimensions; expected {expected}.")
-            if len(array) != self.n_rows or self.n_rows == 0:
+            if len(array) != self.n_rows:
                 raise ValueError(
-                    f"X has {self.n_rows or 'no'} rows, and {what!r} has {len(array)}; both need "
-                    "the same number, one at least."
+                    f"X has {self.n_rows} rows and {what} has {len(array)}; give one per row of X."
                 )
             table = array if array.ndim == 2 else array[:, None]
             numbers = range(table.shape[1]) if array.ndim == 2 else [""]
