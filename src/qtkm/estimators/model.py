@@ -74,9 +74,9 @@ class Model(Uncertain, PredictsDatasets, Shown, BaseEstimator):
     ) -> Any:
         """Fit to a table on disk, or to batches of rows, that need not fit in memory.
 
-        The source is read twice: for ranges, distinct values and categories, then for codes of
-        two or four bytes per value. These are kept in memory if `memory_limit` allows, else on
-        disk. The model is bit-identical to that of `fit` on the same rows.
+        The source is read at least twice: for ranges, distinct values and categories, then for
+        codes of two or four bytes per value. These are kept in memory if `memory_limit` allows,
+        else on disk. The model is bit-identical to that of `fit` on the same rows.
 
         Parameters
         ----------

@@ -281,7 +281,8 @@ class FileTable(Table):
             for block in data.prefetched(blocks):
                 there = np.logical_and.reduce([is_there(block.columns[n]) for n in self.needed])
                 n_missing += int((~there).sum())
-                yield take_rows(block, there)
+                if there.any():
+                    yield take_rows(block, there)
                 bar.update(block.n_rows)
         if n_missing and what == "scan":
             who = "a target" if len(self.needed) == 1 else "a target or an offset"
