@@ -231,13 +231,6 @@ def test_files_without_rows_are_passed_over_unless_all_are_such(tmp_path):
         scan([{"a": []}, {"a": []}])
 
 
-def test_a_dataset_of_pyarrow_stands_for_its_files(tmp_path):
-    from pyarrow import dataset
-
-    write(tmp_path / "a.parquet", {"a": [1]})
-    assert scan(dataset.dataset(tmp_path)) == 1
-
-
 # -- changes between the scans ----------------------------------------------------------------
 
 
