@@ -119,6 +119,11 @@ def test_coded_numbers_stay_categories_if_a_code_is_there_twice():
             np.array(["2019-12-31T23"], "M8[us]"),
         ),
         (pandas.Series([datetime.date(2020, 1, 1)]), np.array(["2020-01-01"], "M8[us]")),
+        (
+            pandas.Series([datetime.date(2020, 1, 1)], dtype="date32[pyarrow]"),
+            np.array(["2020-01-01"], "M8[us]"),
+        ),
+        (np.ma.masked_array([1, 2], [False, True]), np.array([1, np.nan])),
         (polars.Series([1, None]), np.array([1, np.nan])),
     ],
     ids=str,

@@ -127,8 +127,12 @@ def to_column(values: Any, name: str, where: str) -> Any:
     """Return an array of numbers or times, or a pandas Series of categories."""
     if hasattr(values, "to_arrow"):  # polars
         values = values.to_arrow()
+    elif hasattr(getattr(values, "dtype", None), "pyarrow_dtype"):  # pandas with types of pyarrow
+        values = arrow().array(values)
     if _is_arrow(values):
         values = _arrow_to_pandas(values)
+    if isinstance(values, np.ma.MaskedArray) and values.dtype.kind in "biuf":
+        values = np.ma.filled(values.astype(np.float64), np.nan)
     if not hasattr(values, "iloc"):
         array = np.asarray(values)
         if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
