@@ -1,15 +1,21 @@
 """A search finds what a grid search finds, with the same scores, and says what it did."""
 
+import threading
+import time
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import make_scorer, mean_absolute_error
+from sklearn.metrics import check_scoring, make_scorer, mean_absolute_error
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from tqdm.auto import tqdm
 
 import qtkm
 from qtkm import CPD, Fourier, QTKMClassifierCV, QTKMRegressor, QTKMRegressorCV
+from qtkm.engines import Threads
 from qtkm.limits import LIMITS
+from qtkm.selection.race import GivenRows, Race
 from tests.selection.conftest import GRID, PARAMETERS, SETTINGS
 
 FOLDS = KFold(3, shuffle=True, random_state=0)
@@ -257,6 +263,26 @@ def test_ctrl_c_before_anything_was_tried_is_one(regressor, X, y):
         search.fit(X, y)
 
 
+def test_an_error_ends_the_fits_of_other_threads(regressor, X, y):
+    failed, epochs = threading.Event(), []
+
+    def wait(progress):
+        if progress.event == "epoch" and progress.cores[0][0].shape[1] == 3:
+            failed.wait(5)
+            time.sleep(0.01)
+            epochs.append(progress.epoch)
+
+    def score(model, X, y):
+        failed.set()
+        return "good"
+
+    regressor.set_params(callbacks=wait, max_iter=100, tol=0)
+    lists = {"ranks": [1, 3], "n_basis": [8], "periods": [2.0], "alphas": [1e-3]}
+    with pytest.raises(ValueError, match="one number per fold"):
+        QTKMRegressorCV(regressor, **lists, cv=0.3, scoring=score, n_jobs=2).fit(X, y)
+    assert len(epochs) < 100
+
+
 def test_progress_is_shown_if_asked_for(regressor, X, y, capsys):
     lists = {"ranks": [1, 3], "n_basis": [8], "periods": [2.0], "alphas": [1e-3]}
     QTKMRegressorCV(regressor, **lists, verbose=1).fit(X, y)
@@ -265,6 +291,14 @@ def test_progress_is_shown_if_asked_for(regressor, X, y, capsys):
     assert "best 0." in shown
     QTKMRegressorCV(regressor, **lists).fit(X, y)
     assert capsys.readouterr().err == ""
+
+
+def test_progress_counts_each_fold_once(regressor, X, y):
+    folds = list(FOLDS.split(X))
+    bar = tqdm(total=0, disable=True)
+    race = Race(regressor, GivenRows(X, y, None), folds, check_scoring(regressor), Threads(1), bar)
+    race.run_folds(race.add([{"rank": 1}]))
+    assert bar.total == len(folds) * regressor.max_iter
 
 
 @pytest.mark.parametrize(

@@ -159,7 +159,7 @@ class Race:
         return self.chosen or min(self.candidates, key=lambda candidate: candidate.place)
 
     def race(self) -> None:
-        """Run rounds of more and more epochs; a KeyboardInterrupt leaves the candidates there."""
+        """Run rounds of more and more epochs, until a KeyboardInterrupt."""
         size, n_rounds = len(self.candidates), 1
         while size > LIMITS.fewest_candidates:
             size, n_rounds = -(-size // FEWER), n_rounds + 1
@@ -191,7 +191,10 @@ class Race:
         for _ in shares[1:]:
             sizes.append(min(sizes[-1], max(LIMITS.fewest_candidates, -(-sizes[-1] // fewer))))
         plan = list(zip(sizes, counts, shares, strict=True))
-        epochs = sum(size * count * self._epochs(share) for size, count, share in plan)
+        is_by_fold = len(set(shares)) < len(shares)  # a round adds a fold to those before
+        epochs = sum(
+            size * (1 if is_by_fold else count) * self._epochs(share) for size, count, share in plan
+        )
         self.bar.total = max(self.bar.total, self.bar.n + epochs)
         for size, count, share in plan:
             alive = sorted(alive, key=lambda candidate: candidate.place)[:size]

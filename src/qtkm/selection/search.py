@@ -231,11 +231,13 @@ class SearchCV(Shown, BaseEstimator):
             race = Race(trial, rows, folds, self.scorer_, engine, bar)
             try:
                 self._search(race)
+                bar.update(bar.total - bar.n)
             except KeyboardInterrupt:
                 if not any(candidate.is_tried for candidate in race.candidates):
                     raise  # there is nothing to choose from
                 was_interrupted = True
-            bar.update(bar.total - bar.n)
+            finally:
+                race.is_stopped = True  # fits in other threads end with their epoch
         self.search_time_ = perf_counter() - begin
         self._store(race)
         if interruption.take() or was_interrupted:  # not to be taken by the last fit
