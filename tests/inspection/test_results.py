@@ -1,5 +1,7 @@
 """Results print as a few lines, with what matters most first."""
 
+from dataclasses import replace
+
 import pytest
 
 from qtkm.inspection import (
@@ -45,3 +47,11 @@ def test_a_result_is_a_frame(name, cpd, X):
     assert frame.notna().all(axis=None)
     if name == "MainEffect":
         assert {"column", "value", "effect", "support"} <= set(frame.columns)
+
+
+def test_a_column_may_have_the_name_of_a_result(cpd, X):
+    both = replace(RESULTS["Interaction"](cpd, X), names=("effect", "kind"))
+    frame = both.to_frame()
+    assert list(frame)[:3] == ["column effect", "kind", "effect"]
+    assert frame["effect"].to_numpy() == pytest.approx(both.effect.ravel())
+    assert set(frame["column effect"]) == set(both.values[0])

@@ -123,11 +123,13 @@ class Interaction(Finding):
 
     def _table(self) -> dict[str, Any]:
         first, second = self.values
-        return {self.names[0]: np.repeat(first, len(second)),
-                self.names[1]: np.tile(second, len(first)), "effect": self.effect.ravel(),
-                "partial_dependence": self.partial_dependence.ravel(),
-                "support": self.support.ravel(),
-                "std": None if self.std is None else self.std.ravel()}  # fmt: skip
+        found = {"effect": self.effect.ravel(),
+                 "partial_dependence": self.partial_dependence.ravel(),
+                 "support": self.support.ravel(),
+                 "std": None if self.std is None else self.std.ravel()}  # fmt: skip
+        names = [f"column {name}" if name in found else name for name in self.names]
+        values = np.repeat(first, len(second)), np.tile(second, len(first))
+        return dict(zip(names, values, strict=True)) | found
 
 
 def main_effects(
