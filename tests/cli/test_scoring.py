@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
+from qtkm import QTKMRegressor
+from qtkm.cli import scoring
 from qtkm.cli.output import score
+from qtkm.cli.reading import ModelTable
 from qtkm.cli.scoring import LabelSums, NumberSums
+from qtkm.limits import LIMITS
+
+pandas = pytest.importorskip("pandas")
 
 
 class Numbers:
@@ -122,5 +128,19 @@ def test_a_rare_class_that_is_never_predicted_shows():
 
 
 def test_a_label_that_is_not_known_is_named():
-    with pytest.raises(ValueError, match="unknown to the model: 'none'"):
+    said = "unknown to the model: 'none'; the classes of the fit are 'high', 'low', 'mid'. Remove"
+    with pytest.raises(ValueError, match=said):
         LabelSums(Labels()).add(np.ones((2, 3)), np.array(["low", "none"], dtype=object))
+
+
+def test_rows_of_slow_scores_are_few_if_nobody_knows_how_many_there_are(tmp_path, monkeypatch):
+    monkeypatch.setattr(scoring, "MOST_ROWS", 50)
+    monkeypatch.setattr(LIMITS, "parsed_bytes", 1000)
+    rng = np.random.default_rng(0)
+    frame = pandas.DataFrame(rng.uniform(size=(1000, 2)), columns=["a", "y"])
+    frame.to_csv(tmp_path / "rows.csv.gz", index=False)
+    model = QTKMRegressor(rank=1, alpha=0.1, n_basis=3, max_iter=2).fit(frame[["a"]], frame["y"])
+    sums = scoring.score_table(ModelTable(model, [tmp_path / "rows.csv.gz"], ["y"]), False)
+    assert sums.n_rows == 1000
+    assert sum(len(part[1]) for part in sums._some) == sums.n_some <= 100
+    assert values(sums)["within 90 % intervals"] == pytest.approx(0.9, abs=0.15)

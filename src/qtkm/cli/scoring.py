@@ -25,14 +25,15 @@ class Sums:
     """Sums over `n_rows` rows of total `weight` from which scores are computed.
 
     `add(X, y, weight, offset, some)` adds rows; slow scores are computed from those of the mask
-    `some`, by default from all. `scores()` returns labels, names in JSON, and values, NaN if
-    undefined.
+    `some`, by default from all: `n_some` rows, of which `thin()` drops every other one. `scores()`
+    returns labels, names in JSON, and values, NaN if undefined.
     """
 
-    n_rows = n_left_out = 0
+    n_rows = n_left_out = n_some = 0
     weight = 0.0
     add: Any
     scores: Any
+    thin: Any
 
     def facts(self) -> dict[str, Any]:
         """Return counts and scores by their names in JSON."""
@@ -70,6 +71,9 @@ def score_table(
             sums.add(X, truth, weights, shift, draw_rows(block, share, 0))
         except ValueError as error:
             raise ValueError(f"{block.where}: {error}") from None
+        while sums.n_some > 2 * MOST_ROWS:  # their number was not known, as of a packed file
+            sums.thin()
+            share /= 2
     sums.n_left_out = table.n_left_out
     return sums
 
@@ -115,6 +119,11 @@ class NumberSums(Sums):
             rows = slice(None) if some is None else some
             self._some.append((pandas.DataFrame(X)[rows], truth[rows], weights[rows],
                                *(each[rows] for each in shift.values())))  # fmt: skip
+            self.n_some += len(truth[rows])
+
+    def thin(self) -> None:
+        self._some = [tuple(part[::2] for part in own) for own in self._some]
+        self.n_some = sum(len(own[1]) for own in self._some)
 
     def scores(self) -> list[tuple[str, str, Any]]:
         weight, total, squares, errors, sizes = self.sums
@@ -167,7 +176,7 @@ class LabelSums(Sums):
         classes = self.model.classes_
         distinct, inverse = read_labels(y, "the target")
         refuse_unknown(distinct, classes, "the target has labels that are unknown to the model: ",
-                       "Remove these rows, or fit a model to rows that contain them.")  # fmt: skip
+                       " Remove these rows, or fit a model to rows that contain them.")  # fmt: skip
         codes = np.searchsorted(classes, distinct)[inverse]
         weights = np.ones(len(codes)) if weight is None else np.asarray(weight, dtype=float)
         if hasattr(self.model, "predict_proba"):  # predicted labels are the most probable ones

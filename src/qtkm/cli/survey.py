@@ -249,7 +249,8 @@ class ColumnSurvey:
             return None
         text, count = strange["row"].idxmin(), strange["count"].sum()
         like = "" if count == 1 else f", and text in {count:,} of {n_rows:,} rows"
-        return f"has text among its numbers: {text!r:.40} in {place(strange['row'].min())}{like}"
+        among = " among its numbers" * (len(strange) < len(self.seen))
+        return f"has text{among}: {text!r:.40} in {place(strange['row'].min())}{like}"
 
 
 class TargetSurvey(ColumnSurvey):
