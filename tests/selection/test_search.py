@@ -15,6 +15,7 @@ import qtkm
 from qtkm import CPD, Fourier, QTKMClassifierCV, QTKMRegressor, QTKMRegressorCV
 from qtkm.engines import Threads
 from qtkm.limits import LIMITS
+from qtkm.penalties import Matern
 from qtkm.selection.race import GivenRows, Race
 from tests.selection.conftest import GRID, PARAMETERS, SETTINGS
 
@@ -376,3 +377,11 @@ def test_without_lists_a_setting_that_is_clearly_better_is_found_and_followed():
     assert any(value != "auto" and value < period for value in tried)
     best = clone(few).set_params(**search.best_params_).fit(X, y)
     np.testing.assert_array_equal(search.predict(X), best.predict(X))
+
+
+def test_an_estimator_that_leaves_nothing_open_is_told(X, y):
+    own = {"n_basis": 9, "period": 2.0, "scaling": "range", "penalty": Matern(1.5), "max_iter": 2}
+    model = QTKMRegressor(**own, random_state=0)
+    search = QTKMRegressorCV(model, cv=0.3, sample_rows=40, refit=False, random_state=0).fit(X, y)
+    assert search.message_.startswith("There was nothing to vary: the estimator has values of its")
+    assert search.best_params_ == {}

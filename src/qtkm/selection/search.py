@@ -224,7 +224,7 @@ class SearchCV(Shown, BaseEstimator):
         folds = split(rows, self.cv, size, rng)
         begin, was_interrupted = perf_counter(), False
         bar = tqdm(total=0, desc="tune", unit="epoch", disable=not self.verbose)
-        with threads(self.n_jobs) as engine, bar, warnings.catch_warnings():
+        with bar, warnings.catch_warnings(), threads(self.n_jobs) as engine:
             # of single trials; the last fit has its own
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", UserWarning)
@@ -323,7 +323,12 @@ class SearchCV(Shown, BaseEstimator):
             hopeful = [step for step in hopeful if step[0] != moved]
             hopeful += [step for step in candidates.steps_from(best.params) if step[0] == moved]
         names, tried = ", ".join(candidates.steps), len(race.candidates) - 1
-        if best is default:
+        if not tried:
+            self.message_ = (
+                "There was nothing to vary: the estimator has values of its own for "
+                f"{', '.join(STEPS)}, and fits choose the rest."
+            )
+        elif best is default:
             self.message_ = (
                 f"The defaults are kept: none of {tried} other settings of {names} is clearly "
                 "better."
