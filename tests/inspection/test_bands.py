@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 
 from qtkm import QTKMRegressor
-from qtkm.inspection import CoverageDisplay, MainEffectDisplay, ResidualsDisplay
+from qtkm.inspection import CoverageDisplay, MainEffectDisplay, ResidualsDisplay, effects
 from qtkm.inspection import interaction as find_interaction
 from qtkm.inspection import main_effects as find_main_effects
+from qtkm.objective.posterior import Posterior
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +45,21 @@ def test_interactions_have_deviations_that_vanish_at_means(model, rows):
     assert found.std.shape == found.effect.shape
     assert np.isfinite(found.std).all()
     assert found.std[2, 2] < found.std[0, 0]
+
+
+def test_bands_of_many_values_take_little_memory(model, rows, monkeypatch):
+    seen, directions = [], Posterior.directions
+
+    def count(self, maps, values):
+        seen.append(len(values[0]))
+        return directions(self, maps, values)
+
+    monkeypatch.setattr(Posterior, "directions", count)
+    grid = np.linspace(0, 1, 600)
+    (effect,) = find_main_effects(model, rows[0], [0], grid={0: grid}, std=True)
+    assert max(seen) <= effects.VALUES * effects.ROWS
+    (part,) = find_main_effects(model, rows[0], [0], grid={0: grid[::7]}, std=True)
+    np.testing.assert_allclose(effect.std[::7], part.std, rtol=1e-9)
 
 
 def test_displays_draw_bands_intervals_and_calibration(model, rows):

@@ -10,7 +10,8 @@ import pytest
 
 import qtkm
 from qtkm import QTKMClassifier, QTKMRegressor
-from qtkm.inspection import explain, importances
+from qtkm.inspection import effects, explain, importances, main_effects
+from qtkm.report import facts as contents
 from qtkm.report import page
 from qtkm.report.scores import reliability, score_classes, score_numbers
 from tests.cli.commands import command
@@ -74,6 +75,22 @@ def test_every_kind_of_model_has_a_report(rows, tmp_path, changes):
     model = fit(QTKMRegressor, rows, "power", **changes)
     facts, _ = read(model.report(rows[["wind", HOSTILE, "kind"]], rows["power"], tmp_path / "r"))
     assert len(facts["effects"]) == 3
+
+
+def test_bands_are_those_of_the_categories_that_are_shown(monkeypatch):
+    rng, seen, std = np.random.default_rng(0), [], effects.effect_std
+    frame = pandas.DataFrame({"shop": rng.integers(0, 60, 300).astype(str)})
+    y = rng.standard_normal(60)[frame["shop"].astype(int)]
+    model = QTKMRegressor(**SETTINGS, categorical_features=["shop"]).fit(frame, y)
+    (effect,) = main_effects(model, frame, std=True)
+    for module in (effects, contents):
+        watched = lambda *given: seen.append(given[2]) or std(*given)  # noqa: E731
+        monkeypatch.setattr(module, "effect_std", watched, raising=False)
+    (fact,) = contents.collect(model, frame, y, None, 1000, None)["effects"]
+    assert [len(values) for (values,) in seen] == [contents.CATEGORIES]
+    expected = dict(zip(effect.values, effect.std, strict=True))
+    expected = [expected[name] for name in fact["x"]]
+    np.testing.assert_allclose(fact["band"], expected, rtol=1e-4)
 
 
 def test_classes_have_calibration_and_confusion(rows, tmp_path):

@@ -18,8 +18,9 @@ from .support import NEAR, Range, Rows, count_near, inner_range, shown_range, st
 
 #: effects below this part of the response are rounding
 ROUNDING = 1e-12
-#: rows that standard deviations of effects are averaged over, for one column and for two
-ROWS, PAIR_ROWS = 32, 12
+#: rows that standard deviations of effects are averaged over, for one column and for two, and
+#: values that are looked at together: for each row and value there are thousands of numbers
+ROWS, PAIR_ROWS, VALUES = 32, 12, 256
 
 
 @dataclass(repr=False)
@@ -275,13 +276,17 @@ def effect_std(
 
     def factors(columns: Sequence[int], values: Sequence[NDArray]) -> NDArray[np.float64]:
         """Return the mean factors (n, k) with columns set to each of n combinations of values."""
-        n = len(values[0]) if values else 1
-        own = [np.tile(column[chosen], n) for column in rows.values]
-        for d, value in zip(columns, values, strict=True):
-            own[d] = np.repeat(value, count)
-        found = known.posterior.directions(response.maps, own)
-        flat = np.einsum("nok,o->nk", found, unit, dtype=np.float64)
-        return flat.reshape(n, count, -1).mean(axis=1)
+        parts = []
+        for start in range(0, len(values[0]) if values else 1, VALUES):
+            some = [value[start : start + VALUES] for value in values]
+            n = len(some[0]) if some else 1
+            own = [np.tile(column[chosen], n) for column in rows.values]
+            for d, value in zip(columns, some, strict=True):
+                own[d] = np.repeat(value, count)
+            found = known.posterior.directions(response.maps, own)
+            flat = np.einsum("nok,o->nk", found, unit, dtype=np.float64)
+            parts.append(flat.reshape(n, count, -1).mean(axis=1))
+        return np.concatenate(parts)
 
     mean = factors([], [])
     alone = [factors([d], [v]) - mean for d, v in zip(columns, values, strict=True)]

@@ -12,6 +12,7 @@ from .. import inspection
 from ..escaping import as_json, shorten, visible
 from ..estimators.values import TIMES
 from ..estimators.wording import learned_priors, name_network, name_score, readable
+from ..inspection.effects import effect_std
 from ..inspection.fit_displays import cover
 from ..inspection.plotting import is_numeric
 from ..inspection.response import Response, default_output, output_number, take_rows
@@ -117,13 +118,11 @@ class SampleFindings:
         return lines
 
     def effects(self) -> list[dict[str, Any]]:
-        rows, found, effects = Rows(self.response, self.sample), [], []
-        for columns, std in ((self.order[:BANDS], self.model._has_posterior),
-                             (self.order[BANDS:], False)):  # fmt: skip
-            effects += inspection.main_effects(
-                self.model, self.sample, columns, n_grid=GRID, output=self.output, std=std
-            )
-        for d, effect in zip(self.order, effects, strict=True):
+        rows, found = Rows(self.response, self.sample), []
+        effects = inspection.main_effects(
+            self.model, self.sample, self.order, n_grid=GRID, output=self.output
+        )
+        for rank, (d, effect) in enumerate(zip(self.order, effects, strict=True)):
             values, shown = effect.values, np.arange(len(effect.values))
             fact: dict[str, Any] = {"name": _text(effect.name), "mean": effect.mean}
             if self.response.is_categorical[d]:
@@ -135,7 +134,9 @@ class SampleFindings:
                 ends = low, high if high > low else low + 1
                 counts, edges = np.histogram(rows.known(d)[0], BINS, ends)
                 fact |= {"counts": counts, "edges": edges, "time": values.dtype.kind == "M"}
-            band = None if effect.std is None else effect.std[shown]
+            band = None
+            if rank < BANDS and self.model._has_posterior:  # of what is shown of many categories
+                band = effect_std(rows, [d], [self.response.values(d, values[shown])])
             found.append(fact | {"x": _axis(values[shown]), "y": effect.effect[shown],
                                  "sure": effect.is_supported[shown], "band": band})  # fmt: skip
         return found
