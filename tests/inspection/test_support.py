@@ -1,5 +1,7 @@
 """Effects tell where the rows are, and displays show where they are not."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from qtkm.inspection import (
     interaction,
     main_effects,
 )
-from qtkm.inspection.support import NEAR, inner_range, shown_range, steps
+from qtkm.inspection.support import NEAR, count_near, inner_range, shown_range, steps
 from tests.inspection.conftest import fit, make_effect
 
 pytest.importorskip("matplotlib")
@@ -33,6 +35,15 @@ def test_support_counts_the_rows_near_every_value(cpd, X, weight, is_weighted):
     (kinds,) = main_effects(cpd, X, "kind", **options)
     expected = [counts[X["kind"] == kind].sum() for kind in kinds.values]
     np.testing.assert_allclose(kinds.support, expected)
+
+
+def test_support_of_many_categories_takes_little_memory():
+    codes = np.arange(3000)
+    tracemalloc.start()
+    counts = count_near([(codes, np.repeat(codes, 2), 0.0)], np.ones(6000))
+    assert tracemalloc.get_traced_memory()[1] < 10_000_000  # not 3,000²
+    tracemalloc.stop()
+    assert (counts == 2).all()
 
 
 @pytest.mark.parametrize("is_weighted", [False, True])

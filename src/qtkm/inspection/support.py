@@ -188,9 +188,10 @@ def count_near(
         far = max(reach, gaps.max(initial=0.0) / 2) if reach else 0.0
         weight = weight * (np.abs(grid[closest] - rows) <= far)
         cells.append(closest)
-        nearby.append((np.abs(grid[:, None] - grid) <= reach).astype(np.float64))
-    counts = np.zeros([len(near) for near in nearby])
+        nearby.append(np.abs(grid[:, None] - grid) <= reach if reach else None)
+    counts = np.zeros([len(grid) for grid, _, _ in axes])
     np.add.at(counts, tuple(cells), weight)
     for dimension, near in enumerate(nearby):
-        counts = np.moveaxis(np.tensordot(near, counts, (1, dimension)), 0, dimension)
+        if near is not None:  # of categories, there may be too many for a square
+            counts = np.moveaxis(np.tensordot(near * 1.0, counts, (1, dimension)), 0, dimension)
     return counts
