@@ -219,10 +219,8 @@ class RemoteShards(Shards):
         kept: list[Held] | None = None,
     ):  # fmt: skip
         self.engine, self.futures, self.sizes, self.kept = engine, futures, sizes, kept
-        self.homes, self.parts = (
-            list(homes),
-            [(k, i) for k, n in enumerate(sizes) for i in range(n)],
-        )
+        self.homes = list(homes)
+        self.parts = [(k, i) for k, size in enumerate(sizes) for i in range(size)]
         self._owners: list[tuple[str, int]] = []
         self._looked = float("-inf")
 

@@ -116,13 +116,17 @@ class Partitions(Table):
         """Yield the results of some partitions, with a progress bar if the model is verbose."""
         pairs = zip(numbers, futures, strict=True)
         bar = tqdm(pairs, what, len(futures), unit="partition", disable=not self.model.verbose)
-        for number, future in bar:
-            try:
-                yield self.engine.fetch(future)
-            except Exception as error:
-                error.add_note(f"This was in partition {number}.")
-                raise
-            future.release()
+        try:
+            for number, future in bar:
+                try:
+                    yield self.engine.fetch(future)
+                except Exception as error:
+                    error.add_note(f"This was in partition {number}.")
+                    raise
+                future.release()
+        finally:  # also after an error, whose traceback may hold the futures for long
+            for future in futures:
+                future.release()
 
 
 def _delay(function: Any, *arguments: Any) -> Any:
