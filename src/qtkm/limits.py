@@ -31,7 +31,7 @@ class Limits:
     parsed_bytes: int = 1 << 20
     #: share of the memory that a sample of a table may take in the command line
     table_share: float = 0.25
-    #: seconds after which a cluster is asked again whether there is something to wait for
+    #: seconds after which a cluster is asked again for its workers
     look_seconds: float = 10.0
     #: seconds to wait for workers of a cluster if there are none
     worker_seconds: float = 300.0

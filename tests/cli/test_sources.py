@@ -55,6 +55,14 @@ def test_a_search_on_a_sample_ends_in_a_fit_to_all_rows(frame, parts, data, caps
     assert pandas.read_csv("tried.csv")["n_rows"].max() <= 300
 
 
+def test_a_search_tells_how_many_rows_it_has_looked_at(frame, parts, capsys):
+    words = [*TUNE, "--max-rows", 300, "--sample-rows", 200, "--table", "tried.csv"]
+    assert command("tune", "parts", *words) == 0
+    n_train = len(frame[~is_tested(N_ROWS)].dropna())
+    assert f"200 of {n_train:,}, drawn at random (--sample-rows)" in capsys.readouterr().out
+    assert pandas.read_csv("tried.csv")["n_rows"].max() < 200
+
+
 def test_a_search_on_a_table_larger_than_memory_takes_what_has_room(parts, monkeypatch, capsys):
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     monkeypatch.setattr(LIMITS, "table_share", 16 * 4 * 399.5 / memory)

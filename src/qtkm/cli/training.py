@@ -102,8 +102,10 @@ def run_tune(job: TuneJob) -> None:
         write = score if search.scoring is None else readable
         finished = int(search.cv_results_["finished"].sum())
         lines = [("tried", f"{tried}, {finished} to convergence, in {search_seconds:.1f} s")]
-        if n_used < n_train:
-            drawn = f"{n_used:,} of {n_train:,}, drawn at random (--max-rows)"
+        most = SAMPLE_ROWS if search.sample_rows == "auto" else search.sample_rows
+        if min(n_used, most) < n_train:
+            option = "--sample-rows" if most < n_used else "--max-rows"
+            drawn = f"{min(n_used, most):,} of {n_train:,}, drawn at random ({option})"
             lines.append(("rows of the search", drawn))
         lines.append(("chosen", chosen))
         lines.append((f"{name_score(search)} in the search", write(search.best_score_)))
