@@ -193,12 +193,6 @@ def test_other_separators_and_decimal_commas_are_read(inside, separator, decimal
     assert predicted.split() == again.split()
 
 
-def test_text_that_is_no_number_at_all_is_not_among_numbers(inside, capsys):
-    write("a.csv", power=["high", "low"] * 100)
-    assert command("fit", "a.csv", "--target", "power", "--task", "regression") == 1
-    assert "the target 'power' has text: 'high' in row 1, and" in sentence(capsys)
-
-
 def test_target_and_weight_are_two_columns(inside, capsys):
     assert command("fit", "rows.csv", "--target", "power", "--weight", "power") == 1
     assert "use two columns" in sentence(capsys)
