@@ -149,6 +149,31 @@ def test_an_objective_that_is_not_a_number_ends_the_fit_with_a_warning(make, X, 
     assert np.isfinite(model.predict(X)).all()
 
 
+@pytest.mark.parametrize("main_effects", [False, True])
+@pytest.mark.parametrize(
+    ("penalty", "solver"),
+    [("matern", "adam"), ("matern", "gauss_newton"), ("rbf", "gauss_newton"), ("rbf", "lbfgs")],
+)
+def test_gradients_lead_away_from_a_random_start_of_rough_functions(
+    noisy, penalty, solver, main_effects
+):
+    model = QTKMRegressor(
+        penalty=penalty, solver=solver, main_effects=main_effects, init="random", rank=2,
+        n_basis=27, alpha=1e-2, max_iter=5, posterior=False, random_state=0,
+    ).fit(*noisy)  # fmt: skip
+    assert model.history_["objective"][-1] < 1.1  # it is 1 for a model of zeros
+
+
+def test_weights_that_cost_more_than_steps_can_pay_fail_with_a_warning(noisy):
+    model = QTKMRegressor(
+        penalty="rbf", solver="adam", init="random", rank=2, n_basis=27, alpha=1e-2, max_iter=3,
+        posterior=False, main_effects=False, random_state=0,
+    )  # fmt: skip
+    with pytest.warns(ConvergenceWarning, match="for a model that is 0 everywhere"):
+        model.fit(*noisy)
+    assert model.status_ == "failed"
+
+
 # -- what is shown ----------------------------------------------------------------------------
 
 

@@ -215,6 +215,26 @@ class Objective:
             known["mean loss"] = (float(total) + self.scatter) / self.total_weight
         return known["mean loss"]
 
+    def smoothed(self, cores: Cores) -> Cores:
+        """Scale the entries of every digit by the prior's size of the function it alone makes.
+
+        Cores of a graph are returned as they are.
+        """
+        algebra = getattr(getattr(self.network, "network", self.network), "algebra", None)
+        if algebra is None:
+            return cores
+        found = unflatten(cores, [core.copy() for core in flatten(cores)])
+        for column, precision, levels in zip(self.columns, self.precisions, found, strict=False):
+            if precision is None:
+                continue
+            digits = [int(np.argmax(level)) for level in column.feature_map.constant()]
+            sizes = 1 / np.sqrt(precision.reshape(column.radices[::-1]))
+            for k, core in enumerate(levels):
+                own = [slice(None) if j == k else digit for j, digit in enumerate(digits)]
+                size, elements = sizes[tuple(own[::-1])], algebra.elements(core)  # a view
+                elements *= (size / size.max()).reshape(-1, *[1] * (elements.ndim - 1))
+        return found
+
     def mean_size(self, iterate: Iterate) -> float:
         """Mean of |f|² over the training rows."""
         total = self.engine.sum(partial(sizes, respond=iterate.response_pass()), self.shards)

@@ -9,7 +9,7 @@ from scipy.optimize import OptimizeResult, minimize
 from ..networks import Cores
 from ..objective import Objective
 from ..parameters import check_number, keep_parameters
-from .solver import EndEpoch, Report, Solver, State, Stop, Vector
+from .solver import EndEpoch, Report, Solver, State, Stop, Vector, smooth
 
 #: the loop counts epochs, so SciPy must not stop by itself
 _WITHOUT_END = {"maxiter": 2**31 - 1, "maxfun": 2**31 - 1, "ftol": 0.0, "gtol": 0.0}
@@ -55,6 +55,7 @@ class LBFGS(Solver[State]):
         check_number("iterations", self.iterations, Integral, 1, hint=hint)
 
     def run(self, objective: Objective, cores: Cores, report: Report, end_epoch: EndEpoch) -> None:
+        cores = smooth(objective, cores)
         iterate, last, n_iterations = objective.at(cores), np.nan, 0
         at: Vector | None = None
 

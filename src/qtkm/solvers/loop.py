@@ -22,6 +22,8 @@ from .solver import History, Result, Solver, State, Stop
 #: least `window` of a solver that is not monotone: enough epochs for a learning rate that was
 #: halved on the way to take effect
 WINDOW = 10
+#: multiple of the objective of a model that is 0 everywhere, above which a fit has failed
+HOPELESS = 1e3
 
 KIND = "checkpoint"
 #: how many files are kept
@@ -238,13 +240,10 @@ class _Run:
         if self.n_iter > window and tol > 0:
             before, after = min(values[:-window]), min(values[-window:])
             if before - after <= window * tol * abs(before):
-                which = (
-                    "The last epoch"
-                    if window == 1
-                    else f"On average each of the last {window} epochs"
-                )
-                lowered = f"lowered the objective by less than tol={tol:g} of it."
-                return Stop("converged", f"{which} {lowered}")
+                lowered = f"lowered the objective by less than tol={tol:g} of it"
+                if window == 1:
+                    return Stop("converged", f"The last epoch {lowered}.")
+                return Stop("converged", f"Each of the last {window} epochs {lowered} on average.")
         if self.n_iter >= self.stopping.max_iter:
             return Stop(
                 "max_iter",
@@ -331,6 +330,15 @@ def solve(
                 solver.run(objective, start, run.report, run.end_epoch)
             raise RuntimeError(f"{solver!r} ended without raising a Stop.")
     except Stop as stop:
+        least = min(run.history.objective, default=0.0)
+        if objective.loss.is_quadratic and least > HOPELESS * objective.constant > 0:
+            return run.result(
+                "failed",
+                f"The objective is still {least:.2g} after {run.n_iter} epochs, but only "
+                f"{objective.constant:.2g} for a model that is 0 everywhere: {solver!r} does not "
+                "get rid of rough functions, which the penalty makes expensive. Use solver='als', "
+                "or penalty='ridge'.",
+            )
         return run.result(stop.status, stop.message)
     except KeyboardInterrupt:
         return run.result(

@@ -102,12 +102,26 @@ class Solver(BaseEstimator, Generic[Own]):
         raise NotImplementedError
 
 
+def smooth(objective: Objective, cores: Cores) -> Cores:
+    """Make cores whose penalty is above all there is to explain smoother, if that serves.
+
+    Weights of a function whose prior variance is 1e-13 for each of some columns cost more than a
+    gradient method can find its way out of.
+    """
+    iterate = objective.at(cores)
+    if objective.penalty(iterate) <= objective.constant:
+        return cores
+    smoothed = objective.smoothed(cores)
+    return smoothed if objective.value(objective.at(smoothed)) < objective.value(iterate) else cores
+
+
 def shrink(objective: Objective, cores: Cores) -> Cores:
     """Scale cores so that responses are no larger than targets, if that lowers the objective.
 
     The first steps of a gradient method overshoot if responses are far too large.  With this, Adam
     reached about half the objective in as many epochs on 1000 and 20,000 rows.
     """
+    cores = smooth(objective, cores)
     iterate, flat = objective.at(cores), flatten(cores)
     square = objective.mean_size(iterate)
     if not objective.constant < square < float("inf") or objective.constant == 0:
@@ -143,7 +157,7 @@ class Result:
     #: number of finished epochs
     n_iter: int
     #: "converged", "stopped early", "max_iter", "interrupted", or "failed" if the objective became
-    #: infinite or NaN
+    #: infinite or NaN, or stayed far above that of a model that is 0 everywhere
     status: str
     #: the status in a sentence, with what to try
     message: str
