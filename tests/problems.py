@@ -55,6 +55,19 @@ class Chirps(Bumps):
         return np.arange(self.n_features) - 4.0
 
 
+class Damped(FeatureMap):
+    """Damped waves, whose products depend on sums, but are no conjugates of one another."""
+
+    is_complex = True
+    radices = (5,)
+
+    def factors(self, values):
+        return np.exp(np.multiply.outer(np.asarray(values), (2j - 1) * np.arange(-2, 3)))
+
+    def kind(self, conjugate):
+        return "pairs" if conjugate else "sums"
+
+
 #: what columns a problem may have: (name, number of basis functions, quantization) of each
 MODELS = {
     "fourier": [("fourier", 4, 2), ("fourier", 6, "prime")],

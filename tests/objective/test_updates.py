@@ -16,6 +16,7 @@ from tests.covering import cover, covered
 from tests.problems import (
     Bumps,
     Chirps,
+    Damped,
     make_cores,
     make_maps,
     make_objective,
@@ -35,6 +36,7 @@ COLUMNS = {
     "own": [Bumps(), ("power", 3, None)],
     "own and complex": [Bumps([2, 3]), ("fourier", 3, None)],
     "own complex": [Chirps(), ("categorical", 3, None)],
+    "own sums": [Damped(), ("fourier", 3, None)],
     "gaps": [WithGaps(Fourier(12, 1.7, [3, 4]), 0.3), WithGaps(Power(4, 2), 0.6)],
     "own with gaps": [WithGaps(Bumps([2, 3])), WithGaps(Fourier(3, 1.7, None))],
     "pooled": [Categorical(4, pooled=True), ("fourier", 4, 2)],

@@ -338,8 +338,9 @@ def products(features: NDArray, kind: str, conjugate: bool, has_gaps: bool = Fal
     """Distinct products (n, n_grid) of a column's functions (n_grid, M).
 
     For lags those of m' >= m; for all pairs those of m <= m' row by row; for sums about half of
-    them where function ⌊M/2⌋ is 1, so that the others are their conjugates. Where a digit of gaps
-    is no part of a frequency or power, those of the other digits, then the same at gaps alone.
+    them where function ⌊M/2⌋ is 1 and all have size 1, so that the others are their conjugates.
+    Where a digit of gaps is no part of a frequency or power, those of the other digits, then the
+    same at gaps alone.
     """
     if has_gaps and kind in OVERLAPPING:
         inner, signed = np.split(features, 2, axis=1)
@@ -349,7 +350,8 @@ def products(features: NDArray, kind: str, conjugate: bool, has_gaps: bool = Fal
     if kind == "lags":
         return (features[:, :1].conj() * features).T
     if kind == "sums":
-        is_centred = np.iscomplexobj(features) and np.allclose(features[:, n_features // 2], 1)
+        ends = features[:, n_features // 2], np.abs(features[:, 0])
+        is_centred = np.iscomplexobj(features) and np.allclose(ends, 1)
         place = np.arange(2 * (n_features // 2) + 1 if is_centred else 2 * n_features - 1)
         m, p = place // 2, (place + 1) // 2
     else:
