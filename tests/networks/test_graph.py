@@ -250,6 +250,16 @@ def test_sums_do_not_depend_on_blocks_of_rows_but_for_rounding(network, monkeypa
         np.testing.assert_allclose(found, array, atol=1e-10)
 
 
+@pytest.mark.parametrize(("entries", "n_tasks"), [(1, 1), (10**9, 4)])
+def test_tasks_are_as_many_as_their_sums_have_room_for(entries, n_tasks, monkeypatch):
+    objective, _, iterate = make(GRAPHS["train"], COLUMNS["power"])
+    counts = []
+    monkeypatch.setattr(vertices, "SUM_ENTRIES", entries)
+    monkeypatch.setattr(Shard, "parts", lambda shard, n: [counts.append(n)] and [(0, len(shard))])
+    iterate.problem(1, objective.setting)
+    assert counts == [n_tasks]
+
+
 @some_graphs
 def test_threads_do_not_change_a_bit(network, monkeypatch):
     objective, _, iterate = make(network, COLUMNS["mixed"], n_outputs=2, residual="real")

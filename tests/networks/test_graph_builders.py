@@ -261,6 +261,7 @@ def test_a_networkx_edge_without_a_size_is_refused():
 REFUSED = {
     "no vertices": ({}, [], "must be a mapping from the name of every vertex to its legs"),
     "vertices without legs": (["a"], [], "must be a mapping from the name of every vertex"),
+    "a leg of lists": ({"a": [(0, (1, 2))]}, [], "must be a site"),
     "a leg that is no site": ({"a": ["b"]}, [], "Leg 'b' of vertex 'a' must be a site"),
     "a leg with a negative level": ({"a": [(0, -1)]}, [], r"Leg \(0, -1\) of vertex 'a' must be"),
     "an edge that is no triple": (LEGS, ["ab"], r"Edge 'ab' must be a tuple \(name, vertices"),

@@ -221,9 +221,8 @@ class Graph(GraphNetwork):
                 "its legs, such as {'a': [(0, 0)], 'b': []}."
             )
         for name, leg in ((name, leg) for name, legs in self.vertices.items() for leg in legs):
-            is_site = np.shape(leg) == (2,) and all(
-                isinstance(i, Integral) and int(i) >= 0 for i in leg
-            )
+            is_site = isinstance(leg, tuple | list) and len(leg) == 2
+            is_site = is_site and all(isinstance(i, Integral) and int(i) >= 0 for i in leg)
             if leg != OUTPUTS and not is_site:
                 raise ValueError(
                     f"Leg {leg!r} of vertex {name!r} must be a site (column, level) of two "

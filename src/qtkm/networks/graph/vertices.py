@@ -28,6 +28,8 @@ from ..train.gauge import balance
 
 #: entries of all arrays that one block of rows makes
 BLOCK_ENTRIES = 1 << 20
+#: entries of all sums that the tasks of a shard hold at a time
+SUM_ENTRIES = 1 << 25
 #: entries of the matrices of a local problem; in double precision they take 400 MB, or twice that
 LARGEST_MATRIX = 50_000_000
 
@@ -185,7 +187,9 @@ class NetworkRows:
                 accumulate(total, self.factors(shard.codes[part]), part)
             return total
 
-        return add_all(run(task, shard.parts(PARTS)))
+        # so few tasks that their sums fit into memory together
+        count = min(PARTS, SUM_ENTRIES // max(1, sum(map(math.prod, shapes))))
+        return add_all(run(task, shard.parts(max(1, count))))
 
 
 class GraphIterate:
