@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from qtkm.data import TASK_ROWS, merge
+from qtkm.features import Categorical, Fourier, Power, WithGaps
 from qtkm.limits import LIMITS
 from qtkm.losses import Squared
 from qtkm.objective import Objective
+from qtkm.penalties import RBF, Matern
 from tests import dense
 from tests.coded import build
 from tests.covering import covered
@@ -86,6 +88,30 @@ def test_merging_equal_rows_changes_only_rounding(residual):
 
 
 @covered
+@pytest.mark.parametrize("network", ["cpd", "train", "ring"])
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_smoother_weights_are_scaled_by_the_root_of_their_prior_variance(network, n_outputs):
+    maps = [Fourier(5, 2.0, None), Power(4, None), Categorical(3, pooled=True), Categorical(2)]
+    objective = make_objective(maps, penalty=Matern(), network=network, n_outputs=n_outputs)
+    cores, sizes = make_cores(objective), np.ones(1)
+    for feature_map, precision in zip(maps, objective.precisions, strict=True):
+        ratio = 1 if precision is None else np.sqrt(precision.min() / precision)
+        sizes = np.outer(sizes, ratio * np.ones(feature_map.n_features)).ravel()
+    expected = sizes[:, None] * dense.tensor(objective, cores)
+    found = dense.tensor(objective, objective.smoothed(cores))
+    np.testing.assert_allclose(found, expected, atol=1e-12 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("network", ["cpd", "train"])
+def test_smoother_weights_of_digits_cost_less(network):
+    maps = [WithGaps(Fourier(27, 2.0, "auto"), 0.3), Fourier(16, 2.0, 2)]
+    objective = make_objective(maps, penalty=RBF(), network=network)
+    cores = make_cores(objective)
+    price, smoother = (objective.penalty(objective.at(c)) for c in (
+        cores, objective.smoothed(cores)))  # fmt: skip
+    assert smoother < 1e-3 * price
+
+
 @pytest.mark.parametrize("loops", ["numpy", "compiled"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("n_outputs", [1, 2])
