@@ -14,7 +14,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from .. import interruption, storage
-from ..networks import Cores
+from ..networks import Cores, flatten, unflatten
 from ..objective import Objective
 from ..protocols import Given, Kept
 from .solver import History, Result, Solver, State, Stop
@@ -330,14 +330,16 @@ def solve(
                 solver.run(objective, start, run.report, run.end_epoch)
             raise RuntimeError(f"{solver!r} ended without raising a Stop.")
     except Stop as stop:
-        least = min(run.history.objective, default=0.0)
-        if objective.loss.is_quadratic and least > HOPELESS * objective.constant > 0:
+        least, zero = min(run.history.objective, default=0.0), objective.constant
+        if least > HOPELESS * zero > 0:
+            zero = objective.value(objective.at(unflatten(cores, [0 * c for c in flatten(cores)])))
+        if least > HOPELESS * zero > 0:
             return run.result(
                 "failed",
                 f"The objective is still {least:.2g} after {run.n_iter} epochs, but only "
-                f"{objective.constant:.2g} for a model that is 0 everywhere: {solver!r} does not "
-                "get rid of rough functions, which the penalty makes expensive. Use solver='als', "
-                "or penalty='ridge'.",
+                f"{zero:.2g} for a model that is 0 everywhere: {solver!r} does not get rid of "
+                "rough functions, which the penalty makes expensive. Use solver='als', or "
+                "penalty='ridge'.",
             )
         return run.result(stop.status, stop.message)
     except KeyboardInterrupt:

@@ -112,7 +112,10 @@ def smooth(objective: Objective, cores: Cores) -> Cores:
     if objective.penalty(iterate) <= objective.constant:
         return cores
     smoothed = objective.smoothed(cores)
-    return smoothed if objective.value(objective.at(smoothed)) < objective.value(iterate) else cores
+    # the objective of the cores may be NaN
+    return (
+        cores if objective.value(objective.at(smoothed)) >= objective.value(iterate) else smoothed
+    )
 
 
 def shrink(objective: Objective, cores: Cores) -> Cores:
