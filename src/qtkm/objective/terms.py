@@ -161,9 +161,10 @@ def _functions(column: Column) -> NDArray:
     numbers, found = column.feature_map.first, np.ones((len(column), 1))
     if column.is_categorical and len(column) > MOST_CATEGORIES:
         return 0 * found
+    factors = column.feature_map.factors(column.values)  # which the column would keep
     for part in column.slices:
         numbers, digits = np.divmod(numbers, part.stop - part.start)
-        found = found * column.factors[:, part][:, digits]
+        found = found * factors[:, part][:, digits]
     return found
 
 
