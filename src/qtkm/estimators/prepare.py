@@ -22,7 +22,7 @@ from sklearn.base import is_classifier
 from .. import solvers
 from ..engines import Engine
 from ..losses import Squared
-from ..networks import CPD, Additive, flatten
+from ..networks import CPD, Additive, flatten, unflatten
 from ..objective import Column, Objective
 from ..objective.terms import new_terms
 from ..parameters import as_random_state
@@ -37,6 +37,8 @@ from .working import warn_user
 
 #: root mean square of the responses at the start of a fit whose loss is not quadratic
 SMALL = 0.1
+#: multiple of the objective of a model that is 0 everywhere, above which a fit has failed
+HOPELESS = 1e3
 #: updates of main effects alone under a loss that is not quadratic, and the least gain of one
 MOST_UPDATES, LEAST_GAIN = 25, 1e-4
 
@@ -112,11 +114,25 @@ class Prepared:
         if model.checkpoint is not None:
             facts = fingerprint(model, self.objective, cores)
             checkpoint = solvers.Checkpoint(model.checkpoint, facts, model.checkpoint_seconds)
-        return solvers.solve(
-            self.solver if solver is None else solver, self.objective, cores,
+        solver = self.solver if solver is None else solver
+        result = solvers.solve(
+            solver, self.objective, cores,
             solvers.Stopping(model.max_iter if max_iter is None else max_iter, tol),
             score, as_callbacks(model.callbacks), model.verbose, checkpoint,
         )  # fmt: skip
+        least, zero = min(result.history.objective, default=0.0), self.objective.constant
+        if result.status in ("interrupted", "failed") or not least > HOPELESS * zero > 0:
+            return result
+        nothing = unflatten(cores, [0 * core for core in flatten(cores)])
+        zero = self.objective.value(self.objective.at(nothing))
+        if not least > HOPELESS * zero > 0:
+            return result
+        message = (
+            f"The objective is still {least:.2g} after {result.n_iter} epochs, but only {zero:.2g} "
+            f"for a model that is 0 everywhere: {solver!r} does not get rid of rough functions, "
+            "which the penalty makes expensive. Use solver='als', or penalty='ridge'."
+        )
+        return replace(result, status="failed", message=message)
 
 
 def validation_score(model: Any, objective: Objective, shards: Shards) -> Callable[[Any], float]:

@@ -14,7 +14,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from .. import interruption, storage
-from ..networks import Cores, flatten, unflatten
+from ..networks import Cores
 from ..objective import Objective
 from ..protocols import Given, Kept
 from .solver import History, Result, Solver, State, Stop
@@ -22,8 +22,6 @@ from .solver import History, Result, Solver, State, Stop
 #: least `window` of a solver that is not monotone: enough epochs for a learning rate that was
 #: halved on the way to take effect
 WINDOW = 10
-#: multiple of the objective of a model that is 0 everywhere, above which a fit has failed
-HOPELESS = 1e3
 
 KIND = "checkpoint"
 #: how many files are kept
@@ -330,17 +328,6 @@ def solve(
                 solver.run(objective, start, run.report, run.end_epoch)
             raise RuntimeError(f"{solver!r} ended without raising a Stop.")
     except Stop as stop:
-        least, zero = min(run.history.objective, default=0.0), objective.constant
-        if least > HOPELESS * zero > 0:
-            zero = objective.value(objective.at(unflatten(cores, [0 * c for c in flatten(cores)])))
-        if least > HOPELESS * zero > 0:
-            return run.result(
-                "failed",
-                f"The objective is still {least:.2g} after {run.n_iter} epochs, but only "
-                f"{zero:.2g} for a model that is 0 everywhere: {solver!r} does not get rid of "
-                "rough functions, which the penalty makes expensive. Use solver='als', or "
-                "penalty='ridge'.",
-            )
         return run.result(stop.status, stop.message)
     except KeyboardInterrupt:
         return run.result(
