@@ -36,7 +36,6 @@ COLUMNS = {
     "own": [Bumps(), ("power", 3, None)],
     "own and complex": [Bumps([2, 3]), ("fourier", 3, None)],
     "own complex": [Chirps(), ("categorical", 3, None)],
-    "own sums": [Damped(), ("fourier", 3, None)],
     "gaps": [WithGaps(Fourier(12, 1.7, [3, 4]), 0.3), WithGaps(Power(4, 2), 0.6)],
     "own with gaps": [WithGaps(Bumps([2, 3])), WithGaps(Fourier(3, 1.7, None))],
     "pooled": [Categorical(4, pooled=True), ("fourier", 4, 2)],
@@ -133,6 +132,18 @@ def test_an_update_is_the_least_squares_of_its_core(
         # powers under a prior are ill-conditioned: weights of 1e3 cancel in the response
         assert value == pytest.approx(objective.value(iterate), rel=3e-9)
         assert value == pytest.approx(dense.value(objective, iterate.cores), rel=3e-9)
+
+
+@each_chain
+@each_loop
+@each_residual
+def test_products_of_damped_waves_are_no_conjugates(network, loops, residual, monkeypatch):
+    use_loops(monkeypatch, loops)
+    columns = [Damped(), ("fourier", 4, None)]
+    objective, cores = make(columns, network=network, residual=residual, n_outputs=2)
+    for found, expected, value, minimum in compare(objective, cores, 0):
+        assert value == pytest.approx(minimum, rel=1e-9)
+        assert relative_error(found, expected) < 1e-8
 
 
 @covered
