@@ -165,9 +165,15 @@ def test_blocks_change_no_prediction(X, y, new, monkeypatch):
     np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
+def test_more_rows_than_allowed_are_refused(X, y):
+    with pytest.raises(ValueError, match=r"X has 60 rows, .*GB.* raise max_rows=50 .* QTKMRegres"):
+        ProductKernelRidge(max_rows=50).fit(X, y)
+
+
 @pytest.mark.parametrize(
     ("parameter", "value", "message"),
     [
+        ("max_rows", 0, "max_rows=0 must be an integer >= 1"),
         ("basis", "wavelet", "basis='wavelet' is unknown"),
         ("n_basis", 0, "column 0: n_basis=0 must be an integer >= 1"),
         ("n_basis", [4, 4], "n_basis has 2 entries, but X has 3 columns"),

@@ -112,6 +112,7 @@ def test_the_default_grid_is_that_of_the_paper():
         ("alphas", [1.0, -1.0], "an entry of alphas=-1.0 must be a finite number >= 0"),
         ("periods", [0.5], "an entry of periods=0.5 must be a finite number >= 1"),
         ("periods", "auto", "periods='auto' must be a list"),
+        ("max_rows", 10, "X has 60 rows"),
         ("basis", Fourier(period=3.0), "period=1.25 contradicts basis"),
         ("cv", ShuffleSplit(1, test_size=1, random_state=0), "Fold 0 .* and 0 to test on"),
     ],

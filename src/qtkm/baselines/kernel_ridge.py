@@ -1,7 +1,7 @@
 """Kernel ridge regression with the kernel of the library's features, and its cross-validation."""
 
 from collections.abc import Sequence
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,20 @@ Fold = tuple[NDArray[np.integer], NDArray[np.integer]]
 
 class KernelRidge(Baseline):
     """Base of kernel ridge regression with and without cross-validation."""
+
+    max_rows: int
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> ScaledRows:
+        """Return all rows, or raise a ValueError if there are more than `max_rows`."""
+        check_number("max_rows", self.max_rows, Integral, 1)
+        rows = super()._read(X, y, sample_weight)
+        if len(rows) > self.max_rows:
+            raise ValueError(
+                f"X has {len(rows)} rows, whose kernel matrix takes {8e-9 * len(rows) ** 2:.3g} "
+                f"GB, and solving several times that; fit fewer rows, raise max_rows={self.max_rows} "
+                "if there is enough memory, or use QTKMRegressor, which needs no kernel matrix."
+            )
+        return rows
 
     def _solve(
         self, rows: ScaledRows, maps: list[Any], alpha: float, penalties: list[Any] | None = None
@@ -75,6 +89,8 @@ class ProductKernelRidge(KernelRidge):
     penalty : {"ridge", "matern", "rbf"}, Penalty, or a sequence of these, default="ridge"
         Prior of the weights of all columns, or of each: "ridge" is the norm of the paper, others
         have variances s that depend on the frequency, see `qtkm.penalties`.
+    max_rows : int, default=10000
+        Most rows to fit: more raise an error instead of exhausting memory.
 
     Attributes
     ----------
@@ -122,6 +138,7 @@ class ProductKernelRidge(KernelRidge):
         bounds=None,
         extrapolation="clip",
         normalize_y=True,
+        max_rows=10_000,
     ):
         keep_parameters(self, locals())
 
