@@ -36,8 +36,9 @@ class KernelRidge(Baseline):
         if len(rows) > self.max_rows:
             raise ValueError(
                 f"X has {len(rows)} rows, whose kernel matrix takes {8e-9 * len(rows) ** 2:.3g} "
-                f"GB, and solving several times that; fit fewer rows, raise max_rows={self.max_rows} "
-                "if there is enough memory, or use QTKMRegressor, which needs no kernel matrix."
+                "GB, and solving several times that; fit fewer rows, raise "
+                f"max_rows={self.max_rows} if there is enough memory, or use QTKMRegressor, which "
+                "needs no kernel matrix."
             )
         return rows
 
