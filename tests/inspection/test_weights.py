@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from qtkm.inspection import largest_coefficients, rank_one_terms, spectrum
-from tests.inspection.conftest import fit
+from tests.inspection.conftest import fit, fit_kind
 from tests.inspection.oracles import weight_tensor
 
 
@@ -44,6 +44,13 @@ def test_a_spectrum_of_one_output(outputs):
     np.testing.assert_allclose(
         found.magnitudes, np.sqrt(np.sum(np.abs(whole) ** 2, axis=(0, 2))), rtol=1e-9
     )
+
+
+def test_main_effects_alone_have_a_spectrum_of_a_column_with_gaps(X, y):
+    gaps = X.assign(b=X["b"].where(X.index % 4 > 0))
+    found = spectrum(fit_kind(gaps, y, "gam"), "b")
+    assert not found.magnitudes.any()
+    assert found.main.any()
 
 
 def test_other_bases_have_no_spectrum(power):

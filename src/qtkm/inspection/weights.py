@@ -223,7 +223,7 @@ def spectrum(model: Any, column: Any = 0, *, output: Any = None) -> Spectrum:
         )
     algebra, weights = response.algebra, response.weights(d)
     if feature_map.has_gaps:  # where a value is there
-        weights = weights.reshape(2, -1, *weights.shape[1:]).sum(axis=0)
+        weights = weights.reshape(2, len(weights) // 2, *weights.shape[1:]).sum(axis=0)
     zero = len(weights) // 2
     # what the column's elements are multiplied with, in the order of a cycle
     others = *response.levels[d + 1 :], [response.closing[None]], *response.levels[:d]
