@@ -241,7 +241,7 @@ def _draw(shape: Any, is_complex: bool, rng: np.random.Generator) -> Any:
 
 def update(objective: Objective, iterate: Any, block: int) -> list[float]:
     """Update the cores of a block, lowest level first; the objective after each."""
-    problem = objective.problem(iterate, block)
+    problem = iterate.problem(block, objective.setting)
     values = problem.sweep()
     problem.finish()
     return values

@@ -411,13 +411,13 @@ def test_the_token_changes_with_the_cores_and_only_with_them(name):
     token, snapshot = iterate.token, iterate.snapshot()
     objective.gradient(iterate)
     objective.value(iterate)
-    assert iterate.token is token
+    assert iterate.token == token
     for block in objective.blocks:
         objective.update(iterate, block)
-        assert iterate.token is not token
+        assert iterate.token != token
         token = iterate.token
     iterate.restore(snapshot)
-    assert iterate.token is not token
+    assert iterate.token != token
 
 
 @each_network

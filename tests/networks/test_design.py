@@ -61,12 +61,12 @@ def test_the_gram_holds_the_sums_of_a_least_squares_problem(sizes, kinds, weight
     root = rng.uniform(0.5, 2, size=N_ROWS) if weighted else np.empty(0)
     target = rng.normal(size=(N_ROWS, 2))
     z = written_out(parts) * (root[:, None] if weighted else 1)
-    hermitian, symmetric, products = design.gram(parts, root, target, both)
+    hermitian, *symmetric, products = design.gram(parts, root, target, both)
     np.testing.assert_allclose(hermitian, z.conj().T @ z, atol=1e-12)
     np.testing.assert_allclose(products, target.T @ z, atol=1e-12)
-    assert bool(symmetric.size) == both
-    if both:
-        np.testing.assert_allclose(symmetric, z.T @ z, atol=1e-12)
+    assert len(symmetric) == both
+    for found in symmetric:
+        np.testing.assert_allclose(found, z.T @ z, atol=1e-12)
 
 
 def test_sums_over_parts_in_single_precision_are_double():

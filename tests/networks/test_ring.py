@@ -98,7 +98,7 @@ def test_an_epoch_begins_with_balanced_norms_and_the_same_ring(n_outputs):
     first, *others = flatten(cores)
     uneven = unflatten(cores, [1e3 * first, *others])
     iterate = objective.at(uneven)
-    objective.problem(iterate, 0)
+    iterate.problem(0, objective.setting)
     norms = [np.linalg.norm(core) for core in iterate.sites]
     np.testing.assert_allclose(norms, norms[0])
     expected = dense.tensor(objective, uneven)

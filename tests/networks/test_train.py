@@ -124,7 +124,7 @@ def test_the_first_block_begins_with_right_orthogonal_cores_ahead(n_outputs):
     objective, cores = make("mixed", n_outputs=n_outputs)
     iterate = objective.at(cores)
     assert not is_right_orthogonal(flatten(cores)[1])
-    problem = objective.problem(iterate, 0)
+    problem = iterate.problem(0, objective.setting)
     first, *others = problem.iterate.sites
     assert all(is_right_orthogonal(core) for core in others)
     assert np.linalg.norm(first) ** 2 == pytest.approx(iterate.penalty(), rel=1e-12)
@@ -160,7 +160,7 @@ def test_inside_a_block_the_penalty_is_the_norm_of_the_core_at_hand():
     objective = replace(plain, alpha=3.0)
     iterate = objective.at(cores)
     for block in (0, 1):
-        problem, other = (some.problem(iterate, block) for some in (objective, plain))
+        problem, other = (iterate.problem(block, some.setting) for some in (objective, plain))
         for level in range(problem.n_levels):
             penalty = problem.system(level).matrix - other.system(level).matrix
             np.testing.assert_allclose(penalty[0], 3 * np.eye(len(penalty[0])), atol=1e-10)
@@ -173,7 +173,7 @@ def test_inside_a_block_the_penalty_is_the_norm_of_the_core_at_hand():
 def test_another_sweep_begins_with_the_same_train():
     objective, cores = make([("fourier", 8, 2), ("power", 4, 2)])
     iterate = objective.at(cores)
-    problem = objective.problem(iterate, 0)
+    problem = iterate.problem(0, objective.setting)
     problem.sweep()
     problem.restart()
     again = [problem.cores, *iterate.cores[1:]]

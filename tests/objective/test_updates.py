@@ -271,7 +271,7 @@ def test_a_response_that_is_exactly_zero_is_no_obstacle():
     zero = dense.replace(cores, 0, 0, np.zeros_like(cores[0][0]))
     iterate = objective.at(zero)
     np.testing.assert_array_equal(iterate.responses(objective.shards[0]), 0)
-    core, value = objective.problem(iterate, 0).solve(0)
+    core, value = iterate.problem(0, objective.setting).solve(0)
     assert value == pytest.approx(minimum, rel=1e-9)
     assert relative_error(core, expected) < 1e-8
 

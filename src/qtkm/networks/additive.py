@@ -164,7 +164,6 @@ class AdditiveIterate:
         self.inner, self.columns, self.run = inner, columns, run
         self._unused = list(precisions[: len(columns)])
         self._held: Given = None
-        self._token: Given = (None, None)
         own = list(precisions[len(columns) :])
         self.put_main(list(main), own or [None] * len(columns))
 
@@ -186,11 +185,8 @@ class AdditiveIterate:
         return 1 if self.inner is None else self.inner.n_blocks + 1
 
     @property
-    def token(self) -> object:
-        inner, (known, main) = getattr(self.inner, "token", None), self._token
-        if known is not inner or main is not self.main:
-            self._token = inner, self.main
-        return self._token
+    def token(self) -> tuple[object, object]:
+        return getattr(self.inner, "token", None), self._token
 
     def snapshot(self) -> Cores:
         self._held = self.main, list(self.main_precisions)
@@ -205,10 +201,11 @@ class AdditiveIterate:
 
     def put_main(self, main: list[NDArray], precisions: Precisions) -> None:
         """Put in main effects and the precisions they were found at."""
-        self.main, self.main_precisions = main, list(precisions)
+        self.main, self.main_precisions, self._token = main, list(precisions), object()
         self._reduced: Given = (None, None)
         self._effects: Effects | None = None
-        self._main_penalty = sum(
+        #: penalty of the main effects, which has no other factor
+        self.main_penalty = sum(
             float((finite_precision(p) * weights**2).sum())
             for p, weights in zip(self.main_precisions, main[:-1], strict=True)
             if p is not None
@@ -250,7 +247,7 @@ class AdditiveIterate:
             else:
                 other = replace(setting, view=view)
             change = setting.sum(partial(add_changes, effects=self.effects))
-            other.constant += float(change[0]) / setting.total_weight + self.main_penalty()
+            other.constant += float(change[0]) / setting.total_weight + self.main_penalty
             self._reduced = setting, other
         return self._reduced[1]
 
@@ -271,10 +268,6 @@ class AdditiveIterate:
     def penalty_product(self, direction: Cores) -> Cores:
         inner = [] if self.inner is None else self.inner.penalty_product(direction[:-1])
         return [*inner, [np.zeros_like(each) for each in self.main]]
-
-    def main_penalty(self) -> float:
-        """Penalty of the main effects, which has no other factor."""
-        return self._main_penalty
 
     def main_penalty_product(self, direction: Cores) -> Cores:
         """Product of a direction with the Hessian of the main effects' penalty."""

@@ -48,10 +48,8 @@ def rows(parts: Parts) -> NDArray:
     return reduce(lambda a, b: (a[:, :, None] * b[:, None, :]).reshape(len(b), -1), parts)
 
 
-def gram(
-    parts: Parts, root_weight: NDArray, target: NDArray, both: bool
-) -> tuple[NDArray, NDArray, NDArray]:
-    """Return Σ z̄zᵀ, Σ zzᵀ (empty unless `both`) and Σ z·y (n_outputs, width), in double precision.
+def gram(parts: Parts, root_weight: NDArray, target: NDArray, both: bool) -> tuple[NDArray, ...]:
+    """Return Σ z̄zᵀ, if `both` Σ zzᵀ, and Σ z·y (n_outputs, width), in double precision.
 
     Roots of the weights (empty for 1) are part of the target. With z = a + ib the real matrix
     [a|b]ᵀ[a|b] holds the real and imaginary parts of both matrices.
@@ -69,13 +67,12 @@ def gram(
         planes = np.hstack([design.real, design.imag]) if is_complex else design
         total += planes.T @ planes
         products += target[block].T.astype(planes.dtype) @ planes
-    nothing = np.zeros((0, 0))
     if not is_complex:
-        return total, total.copy() if both else nothing, products
+        return *[total] * (1 + both), products
     aa, ab, bb = total[:size, :size], total[:size, size:], total[size:, size:]
     hermitian = (aa + bb) + 1j * (ab - ab.T)
-    symmetric = (aa - bb) + 1j * (ab + ab.T) if both else nothing
-    return hermitian, symmetric, products[:, :size] + 1j * products[:, size:]
+    symmetric = [(aa - bb) + 1j * (ab + ab.T)] if both else []
+    return hermitian, *symmetric, products[:, :size] + 1j * products[:, size:]
 
 
 class Tree:

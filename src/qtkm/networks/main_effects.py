@@ -190,9 +190,6 @@ class MainProblem:
         self.found = weights, intercept, precision
         return [value]
 
-    def restart(self) -> None:
-        """Begin another sweep: there is nothing to do."""
-
     def finish(self) -> None:
         weights, intercept, precision = self.found
         ends = np.cumsum([column.n_main for column in self.iterate.columns])[:-1]

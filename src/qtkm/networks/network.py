@@ -231,7 +231,7 @@ class Iterate(Point, Protocol):
         """Replace the precision of a column that has energies."""
 
     def problem(self, block: int, setting: Setting) -> Given:
-        """Return the local problem of a block, with `n_levels`, `sweep`, `restart` and `finish`."""
+        """Return the local problem of a block, (`n_levels`, `sweep`, `finish`, maybe `restart`)."""
 
 
 def flatten(cores: Cores) -> list[NDArray]:

@@ -356,7 +356,7 @@ class SeparateProblem(Problem):
         else:
             sum_up = partial(iterate.tables.output_sums, both=self.is_split)
             *grams, self.products = setting.sum(sum_up)
-            self.matrices = lambda part: [gram[None] for gram in grams[: 1 + self.is_split]]
+            self.matrices = lambda part: [gram[None] for gram in grams]
 
     def system(self, level: int, part: Span = slice(None), has_penalty: bool = True) -> LocalSystem:
         """Return the local system of the core, or of some of its entries."""

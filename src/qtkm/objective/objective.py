@@ -58,7 +58,7 @@ class Objective:
         self._known: tuple[object, dict[str, Given]] = (None, {})
 
     def _known_of(self, iterate: Point) -> dict[str, Given]:
-        if self._known[0] is not iterate.token:
+        if self._known[0] != iterate.token:
             self._known = iterate.token, {}
         return self._known[1]
 
@@ -161,10 +161,6 @@ class Objective:
         other.setting.kept = self.setting.kept
         return other
 
-    def problem(self, iterate: Iterate, block: int) -> Given:
-        """Local problem of a block under a quadratic loss."""
-        return iterate.problem(block, self.setting)
-
     def update(
         self,
         iterate: Iterate,
@@ -199,7 +195,7 @@ class Objective:
     def penalty(self, iterate: Point) -> float:
         """α times the penalty of the weights, and that of main effects."""
         value = self.alpha * iterate.penalty()
-        return value + iterate.main_penalty() if isinstance(iterate, AdditiveIterate) else value
+        return value + iterate.main_penalty if isinstance(iterate, AdditiveIterate) else value
 
     def mean_loss(
         self, iterate: Iterate, shards: Sequence[Shard] | None = None, loss: Loss | None = None

@@ -143,7 +143,7 @@ class NetworkRows:
     def normal_equations(
         self, block: int, category: Pair | None, shape: Shape, both: bool, shard: AnyShard, run: Run
     ) -> tuple[NDArray, ...]:
-        """Return Σ z̄zᵀ, Σ z·y and maybe Σ zzᵀ over the design rows of a vertex.
+        """Return Σ z̄zᵀ, maybe Σ zzᵀ, and Σ z·y over the design rows of a vertex.
 
         `category` is a (leg, column) of the vertex that meets one-hot features, by which sums are
         kept apart; `shape` counts right sides that share a matrix, matrices and unknowns.
@@ -163,14 +163,12 @@ class NetworkRows:
                 some = codes == code
                 weights = root[chosen[some]] if len(root) else root
                 sums = design.gram([part[some] for part in parts], weights, goal[some], both)
-                total[0][code] += sums[0]
-                total[1][:, code] += sums[2]
-                if both:
-                    total[2][code] += sums[1]
+                for own, more in zip(total[:-1], sums, strict=False):
+                    own[code] += more
+                total[-1][:, code] += sums[-1]
 
         _, count, width = shape
-        matrix = (count, width, width)
-        return self._add_up(shard, run, accumulate, [matrix, shape, matrix][: 2 + both])
+        return self._add_up(shard, run, accumulate, [(count, width, width)] * (1 + both) + [shape])
 
     def _add_up(
         self,
@@ -335,21 +333,17 @@ class VertexProblem:
 
     def sweep(self) -> list[float]:
         """Update the core; return the objective after it."""
-        hermitian, right_sides, *symmetric = self.sums
+        *matrices, right_sides = self.sums
         setting, value = self.setting, self.setting.constant
         core = np.empty_like(self.core)
         for n, products in enumerate(right_sides):  # one system per output with a leg here
             system = least_squares(
-                [hermitian, *symmetric][: 1 + self.split], products.conj(),
-                self.penalty[None], setting.scale, self.core.shape[1:],
-            )  # fmt: skip
+                matrices, products.conj(), self.penalty[None], setting.scale, self.core.shape[1:]
+            )
             core[n], least = system.minimize(self.core[n])
             value += least - setting.constant
         self.core = core
         return [value]
-
-    def restart(self) -> None:
-        """Begin another sweep: a single core has nothing to begin anew."""
 
     def finish(self) -> None:
         """Hand the core back."""

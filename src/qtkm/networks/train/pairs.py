@@ -106,7 +106,7 @@ class PairProblem:
         # of the unknowns (a, q, p, c) those of merged cores
         order = np.arange(a * q * p * c).reshape(a, q, p, c).transpose(2, 1, 0, 3).ravel()
         system = least_squares(
-            [gram[np.ix_(order, order)][None] for gram in grams[: 1 + both]],
+            [gram[np.ix_(order, order)][None] for gram in grams],
             products.conj()[:, order], _across_penalty(iterate, block)[None], self.setting.scale,
             (p * q, a, c),
         )  # fmt: skip
@@ -196,7 +196,7 @@ def _digit_squares(
 def _across_sums(
     tables: Tables, left: NDArray, right: NDArray, block: int, both: bool, shard: AnyShard, run: Run
 ) -> tuple[NDArray, ...]:
-    """Return Σ z̄zᵀ, Σ zzᵀ and Σ z·y for the last core of a column and the first of the next.
+    """Return Σ z̄zᵀ, maybe Σ zzᵀ, and Σ z·y for the last core of a column and the first of the next.
 
     `left` and `right` are tables of the two columns with units in the places of these cores.
     """
