@@ -22,25 +22,6 @@ REGISTRY: dict[str, type[Network]] = {
     "graph": Graph,
 }
 
-__all__ = [
-    "CPD",
-    "MERA",
-    "REGISTRY",
-    "Additive",
-    "BlockTerm",
-    "Cores",
-    "Edge",
-    "Evaluator",
-    "Graph",
-    "Grid2D",
-    "HierarchicalTucker",
-    "Iterate",
-    "LocalSystem",
-    "Network",
-    "Structure",
-    "TensorRing",
-    "TensorTrain",
-    "Tucker",
-    "flatten",
-    "unflatten",
-]
+__all__ = ["REGISTRY", "Additive", "Cores", "Edge", "Evaluator", "Iterate", "LocalSystem"]
+__all__ += ["Network", "Structure", "flatten", "unflatten"]
+__all__ += [network.__name__ for network in REGISTRY.values()]

@@ -38,7 +38,7 @@ from ..structure import Edge, Structure
 from .algebra import KeptRows
 from .evaluate import with_unknown
 from .main_effects import MainProblem, finite_precision, sum_by_code
-from .network import Network, flatten, unflatten
+from .network import Network
 
 
 class Additive(Network):
@@ -269,13 +269,11 @@ class AdditiveIterate:
         inner = [] if self.inner is None else self.inner.penalty_product(direction[:-1])
         return [*inner, [np.zeros_like(each) for each in self.main]]
 
-    def main_penalty_product(self, direction: Cores) -> Cores:
-        """Product of a direction with the Hessian of the main effects' penalty."""
-        result = unflatten(direction, [np.zeros_like(core) for core in flatten(direction)])
-        for d, p in enumerate(self.main_precisions):
+    def add_main_penalty(self, total: Cores, direction: Cores) -> None:
+        """Add the product of a direction with the Hessian of the main effects' penalty."""
+        for p, own, change in zip(self.main_precisions, total[-1], direction[-1], strict=False):
             if p is not None:
-                result[-1][d] = 2 * finite_precision(p) * direction[-1][d]
-        return result
+                own += 2 * finite_precision(p) * change
 
     def gradient_pass(self) -> Pass:
         inner = None if self.inner is None else self.inner.gradient_pass()

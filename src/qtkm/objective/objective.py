@@ -266,12 +266,11 @@ class Objective:
 
     def _add_penalty(self, total: Cores, iterate: Point, product: Pass, direction: Cores) -> None:
         """Add α times a derivative of the penalty, and that of the main effects', in place."""
-        parts = [(product(), self.alpha)] if self.alpha > 0 else []
+        if self.alpha > 0:
+            for a, b in zip(flatten(total), flatten(product()), strict=True):
+                a += self.alpha * b
         if isinstance(iterate, AdditiveIterate):
-            parts.append((iterate.main_penalty_product(direction), 1.0))
-        for part, scale in parts:
-            for a, b in zip(flatten(total), flatten(part), strict=True):
-                a += scale * b
+            iterate.add_main_penalty(total, direction)
 
     def curvature(self, iterate: Point) -> Callable[[Cores], Cores]:
         """Product with the Gauss-Newton matrix of the loss plus that of the penalty.

@@ -24,6 +24,7 @@ from scipy.sparse.csgraph import connected_components
 from ...parameters import check_number
 from ...protocols import Arrays, Columns, Cores, Given, Levels, Map, Precisions, Radices, Run
 from ...structure import Edge, Structure
+from ..chain import SMOOTH_NOISE
 from ..design import Tree
 from ..network import Network
 from .vertices import GraphIterate, NetworkRows, sizes_of
@@ -33,8 +34,6 @@ Shape = tuple[int, ...]
 
 #: what the leg of the outputs is called
 OUTPUTS = "outputs"
-#: size of the noise of a smooth start, as a CPD's: docs/decisions/0004-defaults.md
-SMOOTH_NOISE = 0.1
 #: entries of the largest core
 LARGEST_CORE = 10_000_000
 #: axes of a core; NumPy 1 has 32, and rows and outputs need one each
