@@ -19,13 +19,7 @@ import numpy as np
 from numpy import uint64 as index  # an index that cannot be negative: lets loops vectorise
 
 from ._jit import inlined, jit
-from ._simd import (
-    add_environments,
-    multiply_changes,
-    multiply_lines,
-    prefetch,
-    row_times_matrix,
-)
+from ._simd import add_environments, multiply_changes, multiply_lines, prefetch, row_times_matrix
 from .grams import ENTRIES, add_gram, add_products, block_rows, mix, pack, padded
 
 

@@ -17,13 +17,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ..kernels.lines import (
-    closing_matrix,
-    empty_lines,
-    from_lines,
-    padded,
-    to_lines,
-)
+from ..kernels.lines import closing_matrix, empty_lines, from_lines, padded, to_lines
 from ..limits import LIMITS
 from ..protocols import AnyColumn, AnyShard, Arrays, Run, Span
 from . import design

@@ -89,10 +89,10 @@ def check_gradient(
                 n_directions=n_directions, step=step, random_state=random_state,
             )  # fmt: skip
     (cores,) = cores_or_rows
-    rng, precisions, norm = (
+    rng, norm, precisions = (
         np.random.default_rng(random_state),
-        objective.precisions,
         np.linalg.norm,
+        objective.precisions,
     )
     objective = replace(objective, dtype=np.dtype(np.float64))
     objective.precisions = precisions

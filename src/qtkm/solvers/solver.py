@@ -113,9 +113,8 @@ def smooth(objective: Objective, cores: Cores) -> Cores:
         return cores
     smoothed = objective.smoothed(cores)
     # the objective of the cores may be NaN
-    return (
-        cores if objective.value(objective.at(smoothed)) >= objective.value(iterate) else smoothed
-    )
+    is_worse = objective.value(objective.at(smoothed)) >= objective.value(iterate)
+    return cores if is_worse else smoothed
 
 
 def shrink(objective: Objective, cores: Cores) -> Cores:
