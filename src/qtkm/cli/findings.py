@@ -9,6 +9,7 @@ from sklearn.base import is_regressor
 
 from .. import inspection
 from ..estimators.wording import name_network, name_score, readable, summarize
+from ..extras import need
 from ..inspection.plotting import the, written
 from ..inspection.response import Response, default_output, outputs_of
 from ..inspection.results import place
@@ -211,10 +212,7 @@ def curve(values: Any) -> str:
 
 def check_plots(path: Path) -> None:
     """Raise an error if a plot cannot be drawn or written, before anything takes long."""
-    try:
-        import matplotlib.figure  # noqa: F401
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError('plots need matplotlib; try: pip install "qtkm[plot]"') from None
+    need("matplotlib.figure", "plots are drawn", "plot")
     check_writable(path, makes_folder=True)
 
 

@@ -8,7 +8,6 @@ agree with it.
 
 import hashlib
 import http.client
-import importlib
 import importlib.util
 import io
 import os
@@ -22,6 +21,8 @@ from typing import Any
 
 from tqdm.auto import tqdm
 
+from ..extras import need
+
 ENVIRONMENT_VARIABLE = "QTKM_DATA_HOME"
 INSTALL = 'pip install "qtkm[data]"'
 #: folder of the data home
@@ -29,26 +30,14 @@ DOWNLOADS = "downloads"
 _TIMEOUT = 60  # seconds without a byte
 
 
-def is_installed(module: str) -> bool:
-    """Return True if a package is installed, without importing it."""
-    return importlib.util.find_spec(module) is not None
-
-
-def need(module: str, purpose: str, advice: str = f"try: {INSTALL}") -> Any:
-    """Import an optional package, or raise an error with its purpose and what to do."""
-    if not is_installed(module):
-        raise ModuleNotFoundError(f"{purpose}, which is not installed; {advice}", name=module)
-    return importlib.import_module(module)
-
-
 def pandas() -> Any:
     """Import pandas."""
-    return need("pandas", "the loaders read tables with pandas")
+    return need("pandas", "the loaders read tables")
 
 
 def read_parquet(file: Any) -> Any:
     """Read a parquet file."""
-    need("pyarrow", f"the file {str(file)!r} is read with pyarrow")
+    need("pyarrow", f"the file {str(file)!r} is read")
     return pandas().read_parquet(file)
 
 

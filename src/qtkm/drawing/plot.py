@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import breadth_first_order, shortest_path
 
 from ..escaping import shorten
+from ..extras import need
 from ..structure import Edge, Structure
 
 if TYPE_CHECKING:
@@ -54,25 +55,11 @@ def plot(
 ) -> "Axes":
     """Plot a network: circles are cores, lines bonds and stubs legs, with their sizes.
 
-    Parameters
-    ----------
-    structure : Structure
-    ax : matplotlib Axes, optional
-        Where to plot; a figure of its own by default.
-    column_names : sequence of str, optional
-        What to write instead of "column 0", "column 1" and so on.
-
-    Returns
-    -------
-    matplotlib Axes
-        Blue cores have a leg to a site, green ones to the outputs and orange ones none; level
-        k of column d is written d.k.  A square is an index that all cores around it share.
-        The larger an index is, the wider is its line.
+    Blue cores have a leg to a site, green ones to the outputs and orange ones none; level k of
+    column d is written d.k. A square is an index that all cores around it share. The larger an
+    index is, the wider is its line.
     """
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError("Plots of networks need matplotlib: pip install qtkm[plot]") from error
+    plt = need("matplotlib.pyplot", "networks are plotted", "plot")
     layout = lay_out(structure)
     legs = place_legs(structure, layout)
     sizes = [_leg_label(layout, *leg) for leg in legs]

@@ -21,8 +21,8 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.metrics import mean_squared_error
 
 from ..baselines import RandomFourierRidge
-from ..datasets._files import is_installed
 from ..estimators import QTKMRegressor
+from ..extras import is_installed
 from ..inspection.plotting import plain
 from ..solvers import ALS
 from . import runs

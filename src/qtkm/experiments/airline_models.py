@@ -15,10 +15,10 @@ from sklearn.preprocessing import StandardScaler
 
 from ..baselines.baseline import blocks
 from ..baselines.random_fourier import ridge_weights
-from ..datasets._files import need
+from ..extras import need
 from ..parameters import check_option, keep_parameters
 
-PACKAGE, INSTALL = "gpjax", 'pip install "qtkm[gp]"'
+PACKAGE = "gpjax"
 PREDICT_ROWS = 4096
 #: widths that are tried, as factors of the median heuristic's
 WIDTHS = (0.25, 1.0, 4.0)
@@ -104,7 +104,7 @@ class SparseGaussianProcess(RegressorMixin, BaseEstimator):
 
     def fit(self, X: NDArray, y: NDArray) -> "SparseGaussianProcess":
         """Fit to standardized columns."""
-        gpjax = need(PACKAGE, "the sparse Gaussian process is GPJax's", f"try: {INSTALL}")
+        gpjax = need(PACKAGE, "the sparse Gaussian process is fitted", "gp")
         jax, optax = map(import_module, ("jax", "optax"))
         jax.config.update("jax_enable_x64", True)  # kernel matrices are near singular
         self._scaler = StandardScaler().fit(X)

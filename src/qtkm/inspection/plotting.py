@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..escaping import shorten
+from ..extras import need
 from .results import place
 from .support import Range, shown_range
 
@@ -44,10 +45,7 @@ class Display:
     def plot(self, ax: "Axes | None" = None) -> Self:
         """Draw on matplotlib Axes, by default those of a new figure, and return the display."""
         if ax is None:
-            try:
-                import matplotlib.pyplot as plt
-            except ImportError as error:
-                raise ImportError("Displays need matplotlib: pip install qtkm[plot]") from error
+            plt = need("matplotlib.pyplot", "displays are drawn", "plot")
             _, ax = plt.subplots(figsize=self.figure_size, layout="constrained")
         self.ax_, self.figure_ = ax, ax.figure  # type: ignore[assignment]
         self.notes = self._draw(ax) or []

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from ..data.sources.conversion import need
 from ..escaping import shorten, visible
 from ..estimators.wording import readable
+from ..extras import need
 
 
 class Finding:
