@@ -197,11 +197,6 @@ def test_a_substitute_that_is_missing_is_left_out(tmp_path, monkeypatch):
         airline.choose(options(tmp_path, data_home="another"))
 
 
-def test_what_is_wrongly_asked_for_is_named(tmp_path):
-    with pytest.raises(ValueError, match="splits=0 must be at least 1"):
-        airline.run(options(tmp_path), splits=0)
-
-
 def test_two_thirds_train_and_give_the_scale(tmp_path):
     _, y = flights()
     halves = airline.rows_of("nyc_flights", 3, options(tmp_path))

@@ -128,8 +128,6 @@ def run(options: Options, *, splits: int = 10) -> Path:
     flights of 2001 there is one split only, which takes long. A quick run takes 20,000 of the New
     York flights, one split, few epochs and small alternatives.
     """
-    if splits < 1:
-        raise ValueError(f"splits={splits} must be at least 1")
     settings = {"quick": options.quick, "n_basis": N_BASIS, "period": PERIOD, "alpha": ALPHA,
                 "epochs": QUICK_EPOCHS if options.quick else EPOCHS}  # fmt: skip
     records = Records(options, "airline", KEYS, VALUES, settings)

@@ -264,12 +264,10 @@ def paper_pair(
     )  # fmt: skip
 
 
-def quantized_start(
-    radices: Iterable[Sequence[int]], rank: int, seed: int, is_complex: bool = True
-) -> Start:
+def quantized_start(radices: Iterable[Sequence[int]], rank: int, seed: int) -> Start:
     """Draw Gaussian cores with columns of norm 1, as ``init="random"`` does."""
     legs = [[np.zeros(radix) for radix in levels] for levels in radices]
-    return CPD(rank).start(legs, 1, is_complex, "random", np.random.RandomState(seed))
+    return CPD(rank).start(legs, 1, True, "random", np.random.RandomState(seed))
 
 
 def unquantized(cores: Start) -> Start:
