@@ -26,17 +26,7 @@ SECONDS = {NUMBERS: "", TIMES: "seconds since 1970 (UTC)", SPANS: "seconds"}
 
 
 def write_onnx(model: Any, path: Path, dtype: str = "float64", std: bool | None = None) -> None:
-    """Write a fitted model as an ONNX file.
-
-    Parameters
-    ----------
-    model : QTKMRegressor or QTKMClassifier
-    path : pathlib.Path
-    dtype : {"float64", "float32"}
-        Type of numbers, inside and in inputs and outputs.
-    std : bool, optional
-        Include standard deviations; None if the model has a posterior.
-    """
+    """Write a fitted model as an ONNX file, see `Model.to_onnx`."""
     onnx = need("onnx", "ONNX files are written", "onnx")
     if dtype not in ("float64", "float32"):
         raise ValueError(f"dtype={dtype!r} is unknown; use 'float64' or 'float32'.")
