@@ -166,7 +166,7 @@ def test_without_the_extra_the_page_says_what_to_install(tmp_path, few_models, n
 def test_without_matplotlib_the_page_has_no_figure(
     tmp_path, few_models, new_york, monkeypatch, capsys
 ):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     page = airline.run(options(tmp_path), splits=1)
     assert "## Figure" not in page.read_text(encoding="utf-8")
     assert 'pip install "qtkm[plot]"' in capsys.readouterr().out

@@ -224,7 +224,7 @@ def test_what_is_kept_of_a_fit_is_the_model_that_was_measured(finished):
 
 
 def test_without_matplotlib_there_is_a_page_without_figures(resumed, monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     text = run(resumed).read_text()
     assert "![" not in text
     assert 'pip install "qtkm[plot]"' in capsys.readouterr().out

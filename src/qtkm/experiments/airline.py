@@ -23,7 +23,7 @@ from sklearn.metrics import mean_squared_error
 from ..baselines import RandomFourierRidge
 from ..estimators import QTKMRegressor
 from ..extras import is_installed
-from ..inspection.plotting import plain
+from ..inspection.plotting import new_figure, plain
 from ..solvers import ALS
 from . import runs
 from .airline_models import PACKAGE, KernelFeatureRidge, SparseGaussianProcess
@@ -288,7 +288,7 @@ def claim(found: Found) -> str:
 
 def draw(results: Mapping[str, Found]) -> Any:
     """Draw two panels for each data set."""
-    figure = runs.new_figure(9.5, 4.4 * len(results) + 0.8)
+    figure = new_figure(9.5, 4.4 * len(results) + 0.8)
     panels = figure.subplots(len(results), 2, squeeze=False, sharey="row")
     labels = {"seconds": "seconds of the fit", "parameters": "number of parameters P"}
     handles: dict[str, Any] = {}

@@ -19,6 +19,7 @@ from sklearn.metrics import mean_squared_error
 from sklearn.model_selection import KFold
 
 from ..baselines import ProductKernelRidgeCV, RandomFourierRidge
+from ..inspection.plotting import new_figure
 from ..solvers import ALS
 from . import runs
 from .runs import COLOURS, Fit, Options, Records, Split, draw_rows, fit_timed, run_fits, table
@@ -333,7 +334,7 @@ def draw(lines: Lines, krr: Any, error: str) -> Any:
     """Draw one panel for each set."""
     n_columns = min(3, len(lines) + 1)
     n_lines = -(-(len(lines) + 1) // n_columns)  # one cell more, for the legend
-    figure = runs.new_figure(3.0 * n_columns, 2.6 * n_lines)
+    figure = new_figure(3.0 * n_columns, 2.6 * n_lines)
     axes = figure.subplots(n_lines, n_columns, squeeze=False)
     for ax, (name, curves) in zip(axes.flat, lines.items(), strict=False):
         _draw_panel(ax, curves, krr[krr["set"] == name], error)

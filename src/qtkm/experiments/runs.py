@@ -310,13 +310,6 @@ def spread(values: Any) -> str:
     return f"{mean} ± {np.std(values, ddof=1):.4f}" if len(values) > 1 else mean
 
 
-def new_figure(width: float, height: float) -> Any:
-    """Return a matplotlib Figure, which needs no display and leaves pyplot's state alone."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
-
-
 def label_decades(axis: Any, steps: Sequence[float] = (1, 2, 5)) -> None:
     """Label a logarithmic axis with plain numbers at some steps of every decade."""
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
@@ -334,8 +327,7 @@ def save_figures(folder: Path, drawn: Mapping[str, Callable[[], Any]]) -> dict[s
     try:
         figures = {name: draw() for name, draw in drawn.items()}
     except ModuleNotFoundError as missing:
-        package = (missing.name or "").partition(".")[0]
-        print(f'no figures: {package} is not installed; try: pip install "qtkm[plot]"')
+        print(f"no figures: {missing}")
         return {}
     folder.mkdir(parents=True, exist_ok=True)
     for name, figure in figures.items():

@@ -20,10 +20,10 @@ from scipy.linalg import solve_toeplitz
 from sklearn.metrics import mean_absolute_error
 
 from ..datasets import load_sound
-from ..inspection.plotting import plain
+from ..inspection.plotting import new_figure, plain
 from ..solvers import ALS
 from . import runs
-from .runs import COLOURS, Fit, Options, Records, Split, new_figure, run_fits, table
+from .runs import COLOURS, Fit, Options, Records, Split, run_fits, table
 
 #: a quick run takes the samples up to this position, and so many starts
 QUICK_SAMPLES, QUICK_STARTS = 6000, 2
