@@ -105,20 +105,17 @@ def open_members(file: Path, members: tuple[str, ...]) -> list[io.BytesIO]:
         return [io.BytesIO(file.read_bytes())]
     try:
         with zipfile.ZipFile(file) as archive:
-            return [io.BytesIO(archive.read(_locate(archive, member))) for member in members]
-    except (zipfile.BadZipFile, KeyError) as error:
+            # by their names alone: the repository moves files between folders
+            paths = {path.rpartition("/")[2]: path for path in archive.namelist()}
+            for member in members:
+                if member not in paths:
+                    raise zipfile.BadZipFile(f"there is no {member} among {list(paths.values())}")
+            return [io.BytesIO(archive.read(paths[member])) for member in members]
+    except zipfile.BadZipFile as error:
         raise ValueError(
             f"{str(file)!r} should be a zip archive that contains {' and '.join(members)}, but: "
             f"{error}; delete it and download it again"
         ) from error
-
-
-def _locate(archive: zipfile.ZipFile, member: str) -> str:
-    """Return the path of a member: the repository moves files between folders."""
-    for name in archive.namelist():
-        if name.rpartition("/")[2] == member:
-            return name
-    raise KeyError(f"there is no {member} among {archive.namelist()}")
 
 
 def fetch(url: str, file: Path) -> None:
