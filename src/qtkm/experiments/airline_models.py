@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import pdist
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.kernel_approximation import Nystroem, RBFSampler
-from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.preprocessing import StandardScaler
 
 from ..baselines.baseline import blocks
@@ -86,8 +86,7 @@ class KernelFeatureRidge(RegressorMixin, BaseEstimator):
 
 def median_gamma(rows: NDArray) -> float:
     """Return the width of the median heuristic: 1/(2·m²) with the median distance m of rows."""
-    squares = euclidean_distances(rows, squared=True)
-    return float(1 / (2 * np.median(squares[np.triu_indices_from(squares, k=1)])))
+    return float(1 / (2 * np.median(pdist(rows, "sqeuclidean"))))
 
 
 class SparseGaussianProcess(RegressorMixin, BaseEstimator):
