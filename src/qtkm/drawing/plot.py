@@ -119,10 +119,8 @@ def _draw_lines(
 
 
 def _curve(a: NDArray, b: NDArray, bend: float) -> NDArray:
-    """Return a line that bends to one side, or a loop from a point to itself."""
+    """Return a line that bends to one side."""
     t = np.linspace(0, 1, 21)[:, None]
-    if np.array_equal(a, b):
-        return a + 0.35 * np.hstack([np.sin(2 * np.pi * t), 1 - np.cos(2 * np.pi * t)])
     across = np.array([a[1] - b[1], b[0] - a[0]]) / np.linalg.norm(b - a)
     return a + t * (b - a) + 4 * t * (1 - t) * bend * across
 

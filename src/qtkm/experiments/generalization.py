@@ -304,8 +304,6 @@ def _lead_table(leads: Mapping[str, list[Lead]]) -> str:
 
 
 def _yacht(lines: Lines, full: Any) -> dict[str, Any]:
-    if "yacht" not in lines:
-        return {}
     line, krr = lines["yacht"]["QTKM"], full["yacht"]
     size = line["mean"].idxmin()
     best = line.loc[size]

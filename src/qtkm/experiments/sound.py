@@ -311,7 +311,7 @@ def draw_spectra(by_rank: Mapping[int, Any], spectra: Mapping[int, NDArray], fre
     needed = int(np.searchsorted(energy, ENERGY * energy[-1]))
     band = min(len(free) // 2, -(-needed // 100) * 100)
     handles: list[Any] = []
-    for axes, (rank, spectrum) in zip(panels, spectra.items(), strict=False):
+    for axes, (rank, spectrum) in zip(panels, spectra.items(), strict=True):
         label = f"unconstrained, all {len(free):,} weights"
         handles = axes.plot(frequencies, free, color=FREE, lw=0.6, label=label)
         style = {"color": COLOURS["TKM"], "lw": 0.6, "label": "quantized, rank R"}
@@ -319,8 +319,6 @@ def draw_spectra(by_rank: Mapping[int, Any], spectra: Mapping[int, NDArray], fre
         axes.set_title(TITLE.format(**median_row(by_rank[rank])), fontsize=10)
         axes.set(xlim=(-band, band), ylim=(0, None))
         plain(axes)
-    for axes in panels[len(spectra) :]:
-        axes.set_visible(False)
     figure.supxlabel("frequency, cycles in the whole stretch", fontsize=10)
     figure.supylabel("|w|, standard deviations of the sound", fontsize=10)
     figure.legend(handles=handles, loc="outside upper center", ncols=2, frameon=False)
