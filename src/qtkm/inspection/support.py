@@ -162,7 +162,7 @@ def steps(values: NDArray, inner: Range | None, n_steps: int) -> NDArray[np.floa
     return np.unique(np.concatenate([outer, np.linspace(*shown, n_steps // 2)]))
 
 
-def edges(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def edges(values: NDArray) -> NDArray[np.float64]:
     """Edges of the cells around ascending numbers: half-way between them."""
     if len(values) == 1:
         return values[0] + np.array([-0.5, 0.5])
