@@ -39,6 +39,11 @@ def shorten(value: Any, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
+def visible_frame(frame: Any) -> Any:
+    """Return a pandas frame with visible names and texts."""
+    return frame.rename(columns=visible).map(lambda v: visible(v) if isinstance(v, str) else v)
+
+
 def as_json(value: Any, digits: int = 17) -> Any:
     """Return a value as JSON types; non-finite numbers become null, other objects text."""
     if isinstance(value, dict):

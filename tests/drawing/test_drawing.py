@@ -276,8 +276,8 @@ def test_two_bonds_between_the_same_cores_are_two_lines():
 
 
 def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r"pip install qtkm\[plot\]"):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=r'matplotlib.*pip install "qtkm\[plot\]"'):
         NAMED["train"].plot(RADICES)
 
 

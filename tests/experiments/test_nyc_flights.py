@@ -65,7 +65,7 @@ def test_categories_that_matter_lower_the_error(tmp_path):
 
 
 def test_without_matplotlib_the_table_is_still_printed(tmp_path, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
 
     assert command("demo", "--output", str(tmp_path)) == 0
 

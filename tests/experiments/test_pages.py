@@ -1,6 +1,7 @@
 import numpy as np
 
 from qtkm.experiments import runs
+from qtkm.inspection.plotting import new_figure
 
 
 def test_a_table_has_a_line_for_each_row():
@@ -31,7 +32,7 @@ def test_the_origin_names_the_command():
 
 def test_a_figure_is_written_in_both_formats_and_the_same_each_time(tmp_path):
     def draw():
-        figure = runs.new_figure(4, 3)
+        figure = new_figure(4, 3)
         figure.subplots().plot(np.arange(3))
         return figure
 

@@ -9,7 +9,8 @@ from sklearn.base import is_regressor
 
 from .. import inspection
 from ..estimators.wording import name_network, name_score, readable, summarize
-from ..inspection.plotting import the, written
+from ..extras import need
+from ..inspection.plotting import new_figure, the, written
 from ..inspection.response import Response, default_output, outputs_of
 from ..inspection.results import place
 from .output import check_writable, show, write
@@ -211,10 +212,7 @@ def curve(values: Any) -> str:
 
 def check_plots(path: Path) -> None:
     """Raise an error if a plot cannot be drawn or written, before anything takes long."""
-    try:
-        import matplotlib.figure  # noqa: F401
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError('plots need matplotlib; try: pip install "qtkm[plot]"') from None
+    need("matplotlib.figure", "plots are drawn", "plot")
     check_writable(path, makes_folder=True)
 
 
@@ -265,10 +263,9 @@ def _errors(model: Any, X: Any, y: Any) -> tuple[str, Any]:
             for kind in ("observed", "residuals")
         ])  # fmt: skip
     else:
-        from matplotlib.figure import Figure
         from sklearn.metrics import ConfusionMatrixDisplay
 
-        name, figure = "confusion", Figure(figsize=(5.6, 4.8), layout="constrained")
+        name, figure = "confusion", new_figure(5.6, 4.8)
         axes = figure.subplots()
         ConfusionMatrixDisplay.from_predictions(
             y.to_numpy(), model.predict(X), labels=model.classes_,
@@ -284,23 +281,19 @@ def _errors(model: Any, X: Any, y: Any) -> tuple[str, Any]:
 def draw(displays: Sequence[Any]) -> Any:
     """Arrange displays of one kind in a grid, with notes and labels they share written once."""
     import matplotlib
-    from matplotlib.figure import Figure  # without pyplot nothing depends on a screen
 
     count, is_few = len(displays), len(displays) <= MOST_PAIRS
     size, across = (WIDE, 2) if is_few else (PANEL, 3)
     size, across = (displays[0].figure_size, 1) if count == 1 else (size, across)
     down = -(-count // across)
     with matplotlib.rc_context({} if is_few else {"font.size": 8.5}):
-        figure = Figure(figsize=(size[0] * across, size[1] * down), layout="constrained")
+        figure = new_figure(size[0] * across, size[1] * down)
         axes = figure.subplots(down, across, squeeze=False).ravel().tolist()
         for ax in axes[count:]:
             ax.remove()
         for display, ax in zip(displays, axes, strict=False):
+            display.writes_notes = count == 1
             display.plot(ax)
-            if count > 1:
-                for between in ("; ", "\n"):
-                    below = "\n" + between.join(display.notes)
-                    ax.set_xlabel(ax.get_xlabel().removesuffix(below))
         notes = list(dict.fromkeys(note for display in displays for note in display.notes))
         if count > 1 and notes:
             figure.supxlabel("; ".join(notes), fontsize="medium")

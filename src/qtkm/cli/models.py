@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..escaping import visible
+from ..escaping import visible_frame
 from . import options
 from .options import NO_COLUMNS, Data, Job, MaxRows, Model, Output, Truth, Unwatched, flag, option
 
@@ -79,10 +79,7 @@ def _print(parts: Iterator[Any], is_screen: bool) -> None:
 
     for number, part in enumerate(parts):
         frame = part.to_pandas(types_mapper=pandas.ArrowDtype)
-        if is_screen:
-            frame = frame.rename(columns=visible).map(
-                lambda value: visible(value) if isinstance(value, str) else value
-            )
+        frame = visible_frame(frame) if is_screen else frame
         frame.to_csv(sys.stdout, index=False, header=number == 0)
         sys.stdout.flush()
 

@@ -58,8 +58,6 @@ def score(value: float) -> str:
     if math.isnan(value):
         return "undefined"
     rest = 1 - value
-    if 0 < rest < 1e-9:
-        return f"1 - {readable(rest, 2)}"
     if 0 < rest < 1e-3:
         return f"{value:.{1 - math.floor(math.log10(rest))}f}"
     return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 10 else readable(value)

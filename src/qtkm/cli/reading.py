@@ -138,24 +138,21 @@ def draw_sample(blocks: Iterable[Block], most: int, seed: int) -> tuple[Any, int
     """
     rng, n_seen, bound = np.random.default_rng(seed), 0, 1.0
     frames: list[Any] = []
-    numbers: list[Any] = []
     for block in blocks:
-        own = pandas.Series(rng.random(block.n_rows)).set_axis(range(n_seen, n_seen + block.n_rows))
+        numbers = rng.random(block.n_rows)
         n_seen += block.n_rows
-        frames.append(pandas.DataFrame(block.columns, copy=False).set_axis(own.index)[own < bound])
-        numbers.append(own[own < bound])
-        if sum(map(len, numbers)) > 2 * most:  # not after every block: it takes time
-            frames, numbers, bound = _smallest(frames, numbers, most)
-    if not frames:
-        return pandas.DataFrame(), 0
-    return _smallest(frames, numbers, most)[0][0].reset_index(drop=True), n_seen
+        frame = pandas.DataFrame(block.columns, copy=False).set_axis(numbers)
+        frames.append(frame[numbers < bound])
+        if sum(map(len, frames)) > 2 * most:  # not after every block: it takes time
+            frames = [_smallest(frames, most)]
+            bound = frames[0].index.max()
+    return _smallest(frames, most).reset_index(drop=True), n_seen
 
 
-def _smallest(frames: list[Any], numbers: list[Any], most: int) -> tuple[list[Any], list[Any], Any]:
-    """Return the rows with the smallest numbers, in their order, and the largest of those."""
-    chosen = pandas.concat(numbers).nsmallest(most)
-    rows = chosen.index.sort_values()
-    return [pandas.concat(frames).loc[rows]], [chosen.loc[rows]], chosen.max()
+def _smallest(frames: list[Any], most: int) -> Any:
+    """Return the rows whose index, a random number, is among the smallest, in their order."""
+    rows = pandas.concat(frames) if frames else pandas.DataFrame()
+    return rows[rows.index.argsort().argsort() < most]
 
 
 def read_sample(

@@ -68,8 +68,6 @@ class Survey:
                 survey.add(kept.columns[survey.name], rows)
             self.n_rows += kept.n_rows
             self.n_total += block.n_rows
-        if self.n_total == 0:
-            raise ValueError(f"{name} has columns but no rows")
         if self.n_rows < 2:
             count = f"{self.n_rows} row{'s' * (self.n_rows != 1)} with a target"
             raise ValueError(f"{name} has {count}; at least 2 are needed")

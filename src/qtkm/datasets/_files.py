@@ -8,7 +8,6 @@ agree with it.
 
 import hashlib
 import http.client
-import importlib
 import importlib.util
 import io
 import os
@@ -22,6 +21,8 @@ from typing import Any
 
 from tqdm.auto import tqdm
 
+from ..extras import need
+
 ENVIRONMENT_VARIABLE = "QTKM_DATA_HOME"
 INSTALL = 'pip install "qtkm[data]"'
 #: folder of the data home
@@ -29,26 +30,14 @@ DOWNLOADS = "downloads"
 _TIMEOUT = 60  # seconds without a byte
 
 
-def is_installed(module: str) -> bool:
-    """Return True if a package is installed, without importing it."""
-    return importlib.util.find_spec(module) is not None
-
-
-def need(module: str, purpose: str, advice: str = f"try: {INSTALL}") -> Any:
-    """Import an optional package, or raise an error with its purpose and what to do."""
-    if not is_installed(module):
-        raise ModuleNotFoundError(f"{purpose}, which is not installed; {advice}", name=module)
-    return importlib.import_module(module)
-
-
 def pandas() -> Any:
     """Import pandas."""
-    return need("pandas", "the loaders read tables with pandas")
+    return need("pandas", "the loaders read tables")
 
 
 def read_parquet(file: Any) -> Any:
     """Read a parquet file."""
-    need("pyarrow", f"the file {str(file)!r} is read with pyarrow")
+    need("pyarrow", f"the file {str(file)!r} is read")
     return pandas().read_parquet(file)
 
 
@@ -116,20 +105,17 @@ def open_members(file: Path, members: tuple[str, ...]) -> list[io.BytesIO]:
         return [io.BytesIO(file.read_bytes())]
     try:
         with zipfile.ZipFile(file) as archive:
-            return [io.BytesIO(archive.read(_locate(archive, member))) for member in members]
-    except (zipfile.BadZipFile, KeyError) as error:
+            # by their names alone: the repository moves files between folders
+            paths = {path.rpartition("/")[2]: path for path in archive.namelist()}
+            for member in members:
+                if member not in paths:
+                    raise zipfile.BadZipFile(f"there is no {member} among {list(paths.values())}")
+            return [io.BytesIO(archive.read(paths[member])) for member in members]
+    except zipfile.BadZipFile as error:
         raise ValueError(
             f"{str(file)!r} should be a zip archive that contains {' and '.join(members)}, but: "
             f"{error}; delete it and download it again"
         ) from error
-
-
-def _locate(archive: zipfile.ZipFile, member: str) -> str:
-    """Return the path of a member: the repository moves files between folders."""
-    for name in archive.namelist():
-        if name.rpartition("/")[2] == member:
-            return name
-    raise KeyError(f"there is no {member} among {archive.namelist()}")
 
 
 def fetch(url: str, file: Path) -> None:

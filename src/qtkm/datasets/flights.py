@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from ..extras import is_installed
 from . import _files as downloads
 from ._catalog import CATALOG, Home, bunch, document, read
-from ._files import find_data_home, is_installed, pandas, read_parquet
+from ._files import find_data_home, pandas, read_parquet
 
 CATEGORIES = {
     "carrier": "airline, a two-letter code",

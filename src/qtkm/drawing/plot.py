@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import breadth_first_order, shortest_path
 
 from ..escaping import shorten
+from ..extras import need
 from ..structure import Edge, Structure
 
 if TYPE_CHECKING:
@@ -54,25 +55,11 @@ def plot(
 ) -> "Axes":
     """Plot a network: circles are cores, lines bonds and stubs legs, with their sizes.
 
-    Parameters
-    ----------
-    structure : Structure
-    ax : matplotlib Axes, optional
-        Where to plot; a figure of its own by default.
-    column_names : sequence of str, optional
-        What to write instead of "column 0", "column 1" and so on.
-
-    Returns
-    -------
-    matplotlib Axes
-        Blue cores have a leg to a site, green ones to the outputs and orange ones none; level
-        k of column d is written d.k.  A square is an index that all cores around it share.
-        The larger an index is, the wider is its line.
+    Blue cores have a leg to a site, green ones to the outputs and orange ones none; level k of
+    column d is written d.k. A square is an index that all cores around it share. The larger an
+    index is, the wider is its line.
     """
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError("Plots of networks need matplotlib: pip install qtkm[plot]") from error
+    plt = need("matplotlib.pyplot", "networks are plotted", "plot")
     layout = lay_out(structure)
     legs = place_legs(structure, layout)
     sizes = [_leg_label(layout, *leg) for leg in legs]
@@ -132,10 +119,8 @@ def _draw_lines(
 
 
 def _curve(a: NDArray, b: NDArray, bend: float) -> NDArray:
-    """Return a line that bends to one side, or a loop from a point to itself."""
+    """Return a line that bends to one side."""
     t = np.linspace(0, 1, 21)[:, None]
-    if np.array_equal(a, b):
-        return a + 0.35 * np.hstack([np.sin(2 * np.pi * t), 1 - np.cos(2 * np.pi * t)])
     across = np.array([a[1] - b[1], b[0] - a[0]]) / np.linalg.norm(b - a)
     return a + t * (b - a) + 4 * t * (1 - t) * bend * across
 

@@ -15,18 +15,9 @@ WIDTH, MOST_LINES = 100, 100
 def describe(structure: Structure, name: str) -> str:
     """Describe a network: its size, then a drawing with the sizes of all bonds and legs.
 
-    Parameters
-    ----------
-    structure : Structure
-    name : str
-        What the network is called.
-
-    Returns
-    -------
-    str
-        No more than 101 lines of 100 characters: a line or two for each column of a train, a
-        ring or a CPD, an indented line for each core of a tree, and a list of the cores and their
-        neighbours for all others.  What is longer is cut in the middle.
+    At most 101 lines of 100 characters: a line or two for each column of a train, a ring or a CPD,
+    an indented line for each core of a tree, and a list of the cores and their neighbours for all
+    others. What is longer is cut in the middle.
     """
     count = len(structure.vertices)
     head = (

@@ -21,9 +21,9 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.metrics import mean_squared_error
 
 from ..baselines import RandomFourierRidge
-from ..datasets._files import is_installed
 from ..estimators import QTKMRegressor
-from ..inspection.plotting import plain
+from ..extras import is_installed
+from ..inspection.plotting import new_figure, plain
 from ..solvers import ALS
 from . import runs
 from .airline_models import PACKAGE, KernelFeatureRidge, SparseGaussianProcess
@@ -128,8 +128,6 @@ def run(options: Options, *, splits: int = 10) -> Path:
     flights of 2001 there is one split only, which takes long. A quick run takes 20,000 of the New
     York flights, one split, few epochs and small alternatives.
     """
-    if splits < 1:
-        raise ValueError(f"splits={splits} must be at least 1")
     settings = {"quick": options.quick, "n_basis": N_BASIS, "period": PERIOD, "alpha": ALPHA,
                 "epochs": QUICK_EPOCHS if options.quick else EPOCHS}  # fmt: skip
     records = Records(options, "airline", KEYS, VALUES, settings)
@@ -290,7 +288,7 @@ def claim(found: Found) -> str:
 
 def draw(results: Mapping[str, Found]) -> Any:
     """Draw two panels for each data set."""
-    figure = runs.new_figure(9.5, 4.4 * len(results) + 0.8)
+    figure = new_figure(9.5, 4.4 * len(results) + 0.8)
     panels = figure.subplots(len(results), 2, squeeze=False, sharey="row")
     labels = {"seconds": "seconds of the fit", "parameters": "number of parameters P"}
     handles: dict[str, Any] = {}

@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import pdist
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.kernel_approximation import Nystroem, RBFSampler
-from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.preprocessing import StandardScaler
 
 from ..baselines.baseline import blocks
 from ..baselines.random_fourier import ridge_weights
-from ..datasets._files import need
+from ..extras import need
 from ..parameters import check_option, keep_parameters
 
-PACKAGE, INSTALL = "gpjax", 'pip install "qtkm[gp]"'
+PACKAGE = "gpjax"
 PREDICT_ROWS = 4096
 #: widths that are tried, as factors of the median heuristic's
 WIDTHS = (0.25, 1.0, 4.0)
@@ -86,8 +86,7 @@ class KernelFeatureRidge(RegressorMixin, BaseEstimator):
 
 def median_gamma(rows: NDArray) -> float:
     """Return the width of the median heuristic: 1/(2·m²) with the median distance m of rows."""
-    squares = euclidean_distances(rows, squared=True)
-    return float(1 / (2 * np.median(squares[np.triu_indices_from(squares, k=1)])))
+    return float(1 / (2 * np.median(pdist(rows, "sqeuclidean"))))
 
 
 class SparseGaussianProcess(RegressorMixin, BaseEstimator):
@@ -104,7 +103,7 @@ class SparseGaussianProcess(RegressorMixin, BaseEstimator):
 
     def fit(self, X: NDArray, y: NDArray) -> "SparseGaussianProcess":
         """Fit to standardized columns."""
-        gpjax = need(PACKAGE, "the sparse Gaussian process is GPJax's", f"try: {INSTALL}")
+        gpjax = need(PACKAGE, "the sparse Gaussian process is fitted", "gp")
         jax, optax = map(import_module, ("jax", "optax"))
         jax.config.update("jax_enable_x64", True)  # kernel matrices are near singular
         self._scaler = StandardScaler().fit(X)

@@ -8,7 +8,7 @@ each from several seeds.
 
 from collections import namedtuple
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import process_time
@@ -19,6 +19,7 @@ from sklearn.metrics import mean_squared_error
 from sklearn.model_selection import KFold
 
 from ..baselines import ProductKernelRidgeCV, RandomFourierRidge
+from ..inspection.plotting import new_figure
 from ..solvers import ALS
 from . import runs
 from .runs import COLOURS, Fit, Options, Records, Split, draw_rows, fit_timed, run_fits, table
@@ -37,12 +38,11 @@ KRR_VALUES = ("rows", "columns", "alpha", "period", "cv_mse", "train_mse", "test
 class CurveProtocol:
     """What is varied, and how long a fit runs: until a `window` of epochs gains too little.
 
-    `splits` are seeds of the 80/20 splits, `seeds` those of starts and random features, and
-    `n_frequencies` the number of random models between 1 and the largest P of the others.
+    `seeds` are those of starts and random features, and `n_frequencies` is the number of random
+    models between 1 and the largest P of the others.
     """
 
     sets: tuple[str, ...] = SETS
-    splits: tuple[int, ...] = (0,)
     seeds: tuple[int, ...] = tuple(range(10))
     tkm_ranks: tuple[int, ...] = (1, 2, 3, 4, 5, 6)
     qtkm_ranks: tuple[int, ...] = tuple(range(1, 13))
@@ -70,7 +70,6 @@ def run(options: Options, *, splits: int = 1, protocol: CurveProtocol | None = N
     The paper has one split of each set: it redraws starts and random features only.
     """
     protocol = protocol or (QUICK if options.quick else CurveProtocol())
-    protocol = replace(protocol, splits=tuple(range(splits)))
     settings = {name: getattr(protocol, name) for name in ("max_iter", "window", "tolerance")}
     krr = Records(options, "generalization_krr", KRR_KEYS, KRR_VALUES)
     records = Records(options, "generalization", KEYS, VALUES, settings)
@@ -79,7 +78,7 @@ def run(options: Options, *, splits: int = 1, protocol: CurveProtocol | None = N
     fits = [
         Fit({"set": name, "split": split}, fit_krr, own)
         for name in protocol.sets
-        for split in protocol.splits
+        for split in range(splits)
     ]
     chosen = run_fits(fits, krr)
     fits = [fit for row in chosen.to_dict("records") for fit in make_fits(protocol, row, home)]
@@ -244,7 +243,7 @@ def write(records: Records, protocol: CurveProtocol, rows: Any, krr: Any) -> Pat
     }  # fmt: skip
     points = [[turning_point(lines[m]) for m in ("QTKM", "TKM")] for lines in tests.values()]
     twice = [n for n, lines in tests.items() if any(map(descends_twice, list(lines.values())[1:3]))]
-    splits = len(protocol.splits)
+    splits = krr["split"].nunique()
     epochs = rows[rows["model"].isin(("TKM", "QTKM"))]["epochs"].astype(int)
     values = {
         "n_seeds": len(protocol.seeds),
@@ -305,8 +304,6 @@ def _lead_table(leads: Mapping[str, list[Lead]]) -> str:
 
 
 def _yacht(lines: Lines, full: Any) -> dict[str, Any]:
-    if "yacht" not in lines:
-        return {}
     line, krr = lines["yacht"]["QTKM"], full["yacht"]
     size = line["mean"].idxmin()
     best = line.loc[size]
@@ -333,7 +330,7 @@ def draw(lines: Lines, krr: Any, error: str) -> Any:
     """Draw one panel for each set."""
     n_columns = min(3, len(lines) + 1)
     n_lines = -(-(len(lines) + 1) // n_columns)  # one cell more, for the legend
-    figure = runs.new_figure(3.0 * n_columns, 2.6 * n_lines)
+    figure = new_figure(3.0 * n_columns, 2.6 * n_lines)
     axes = figure.subplots(n_lines, n_columns, squeeze=False)
     for ax, (name, curves) in zip(axes.flat, lines.items(), strict=False):
         _draw_panel(ax, curves, krr[krr["set"] == name], error)

@@ -20,8 +20,8 @@ from sklearn.model_selection import train_test_split
 
 from ..datasets import load_nyc_flights
 from ..estimators import QTKMRegressor
-from ..inspection.plotting import plain
-from .runs import Split, compile_loops, count_parameters, fit_timed, new_figure, save_figures
+from ..inspection.plotting import new_figure, plain
+from .runs import Split, compile_loops, count_parameters, fit_timed, save_figures
 
 CATEGORIES = ["carrier", "origin", "dest"]
 SEES_CATEGORIES = " + categories"  # in the name of a model

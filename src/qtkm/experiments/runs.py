@@ -264,12 +264,10 @@ def paper_pair(
     )  # fmt: skip
 
 
-def quantized_start(
-    radices: Iterable[Sequence[int]], rank: int, seed: int, is_complex: bool = True
-) -> Start:
+def quantized_start(radices: Iterable[Sequence[int]], rank: int, seed: int) -> Start:
     """Draw Gaussian cores with columns of norm 1, as ``init="random"`` does."""
     legs = [[np.zeros(radix) for radix in levels] for levels in radices]
-    return CPD(rank).start(legs, 1, is_complex, "random", np.random.RandomState(seed))
+    return CPD(rank).start(legs, 1, True, "random", np.random.RandomState(seed))
 
 
 def unquantized(cores: Start) -> Start:
@@ -312,13 +310,6 @@ def spread(values: Any) -> str:
     return f"{mean} ± {np.std(values, ddof=1):.4f}" if len(values) > 1 else mean
 
 
-def new_figure(width: float, height: float) -> Any:
-    """Return a matplotlib Figure, which needs no display and leaves pyplot's state alone."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
-
-
 def label_decades(axis: Any, steps: Sequence[float] = (1, 2, 5)) -> None:
     """Label a logarithmic axis with plain numbers at some steps of every decade."""
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
@@ -336,8 +327,7 @@ def save_figures(folder: Path, drawn: Mapping[str, Callable[[], Any]]) -> dict[s
     try:
         figures = {name: draw() for name, draw in drawn.items()}
     except ModuleNotFoundError as missing:
-        package = (missing.name or "").partition(".")[0]
-        print(f'no figures: {package} is not installed; try: pip install "qtkm[plot]"')
+        print(f"no figures: {missing}")
         return {}
     folder.mkdir(parents=True, exist_ok=True)
     for name, figure in figures.items():

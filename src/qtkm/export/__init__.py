@@ -23,16 +23,7 @@ __all__ = ["WRITERS", "export", "write_onnx", "write_python"]
 
 
 def export(model: Any, path: str | os.PathLike[str], kind: str, **options: Any) -> Path:
-    """Write a fitted model to a file that predicts without qtkm.
-
-    Parameters
-    ----------
-    model : QTKMRegressor or QTKMClassifier
-    path : path-like
-    kind : {"onnx", "python"}
-    options
-        Of the writer.
-    """
+    """Write a fitted model to a file of the format `kind`; `options` are those of its writer."""
     if kind not in WRITERS:
         raise ValueError(f"format {kind!r} is unknown; use one of {', '.join(WRITERS)}.")
     path = Path(path)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..estimators.values import NUMBERS, SPANS, TIMES
+from ..extras import need
 from .plan import ColumnPlan, Plan, SpreadPlan, make_plan
 
 #: version of the operators
@@ -25,21 +26,8 @@ SECONDS = {NUMBERS: "", TIMES: "seconds since 1970 (UTC)", SPANS: "seconds"}
 
 
 def write_onnx(model: Any, path: Path, dtype: str = "float64", std: bool | None = None) -> None:
-    """Write a fitted model as an ONNX file.
-
-    Parameters
-    ----------
-    model : QTKMRegressor or QTKMClassifier
-    path : pathlib.Path
-    dtype : {"float64", "float32"}
-        Type of numbers, inside and in inputs and outputs.
-    std : bool, optional
-        Include standard deviations; None if the model has a posterior.
-    """
-    try:
-        import onnx
-    except ImportError as error:
-        raise ImportError('ONNX files need onnx: pip install "qtkm[onnx]"') from error
+    """Write a fitted model as an ONNX file, see `Model.to_onnx`."""
+    onnx = need("onnx", "ONNX files are written", "onnx")
     if dtype not in ("float64", "float32"):
         raise ValueError(f"dtype={dtype!r} is unknown; use 'float64' or 'float32'.")
     graph = OnnxGraph(make_plan(model, std), dtype)

@@ -148,10 +148,9 @@ class InteractionDisplay(Display):
 
         both = self.interaction
         effect, supported = both.effect, both.is_supported
-        where: list[Any] = []
         are_scales = [is_numeric(values) and len(values) > 1 for values in both.values]
-        for values, is_scale in zip(both.values, are_scales, strict=True):
-            where.append(plotting.along(values) if is_scale else np.arange(len(values)))
+        where = [plotting.along(values) if is_scale else np.arange(len(values))
+                 for values, is_scale in zip(both.values, are_scales, strict=True)]  # fmt: skip
         sizes, seen = np.abs(both.effect).ravel(), np.abs(effect[supported]).max(initial=0.0)
         largest = sizes.max()  # effect of the darkest colours; 1 in the place of rounding
         if both.support.any():

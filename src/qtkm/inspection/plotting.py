@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..escaping import shorten
+from ..extras import need
 from .results import place
 from .support import Range, shown_range
 
@@ -38,16 +39,14 @@ class Display:
     figure_: "Figure"
     #: inches of a figure of its own, and whether a frame is drawn on all sides of it
     figure_size, has_frame = (6.4, 4.2), False
-    #: what else a reader must know, written below the label of the x axis by `plot`
+    #: what else a reader must know, and whether `plot` writes it below the label of the x axis
     notes: Sequence[str] = ()
+    writes_notes = True
 
     def plot(self, ax: "Axes | None" = None) -> Self:
         """Draw on matplotlib Axes, by default those of a new figure, and return the display."""
         if ax is None:
-            try:
-                import matplotlib.pyplot as plt
-            except ImportError as error:
-                raise ImportError("Displays need matplotlib: pip install qtkm[plot]") from error
+            plt = need("matplotlib.pyplot", "displays are drawn", "plot")
             _, ax = plt.subplots(figsize=self.figure_size, layout="constrained")
         self.ax_, self.figure_ = ax, ax.figure  # type: ignore[assignment]
         self.notes = self._draw(ax) or []
@@ -55,7 +54,7 @@ class Display:
         if not self.has_frame:
             plain(ax)
         _use_fonts(ax)
-        if self.notes:
+        if self.notes and self.writes_notes:
             line = "; ".join(self.notes)
             below = line if LETTER * len(line) <= length(ax.xaxis) else "\n".join(self.notes)
             ax.set_xlabel(f"{ax.get_xlabel()}\n{below}")
@@ -64,6 +63,12 @@ class Display:
     def _draw(self, ax: "Axes") -> Sequence[str] | None:
         """Draw on axes, and return the notes."""
         raise NotImplementedError
+
+
+def new_figure(width: float, height: float) -> Any:
+    """Return a matplotlib Figure, which needs no display and leaves pyplot's state alone."""
+    figures = need("matplotlib.figure", "figures are drawn", "plot")
+    return figures.Figure(figsize=(width, height), layout="constrained")
 
 
 def separate_thousands(ax: "Axes") -> None:

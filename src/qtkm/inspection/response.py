@@ -87,7 +87,10 @@ class Response:
 
     def raw(self, d: int, plain: NDArray) -> NDArray:
         """Return numbers, times or categories from numbers, seconds or codes."""
-        return _as_given(self.inputs.columns[d], plain)
+        column = self.inputs.columns[d]
+        if column.is_categorical:
+            return _objects([*column.categories, "unknown"])[plain]
+        return (1000 * plain).round().astype("M8[ms]") if column.holds == TIMES else plain
 
     def table(self, d: int, values: NDArray) -> NDArray:
         """Return what a column contributes at given values, (n, …)."""
@@ -135,13 +138,6 @@ class Response:
 def _objects(values: Any) -> NDArray:
     """Return an array of one dimension of any objects."""
     return np.array([*values, None], dtype=object)[:-1]
-
-
-def _as_given(column: Any, plain: NDArray) -> NDArray:
-    """Return the values of a column as a table has them."""
-    if column.is_categorical:
-        return _objects([*column.categories, "unknown"])[plain]
-    return (1000 * plain).round().astype("M8[ms]") if column.holds == TIMES else plain
 
 
 def fitted(model: Any) -> Any:

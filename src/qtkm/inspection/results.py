@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from ..data.sources.conversion import need
-from ..escaping import shorten, visible
+from ..escaping import shorten, visible_frame
 from ..estimators.wording import readable
+from ..extras import need
 
 
 class Finding:
@@ -26,14 +26,10 @@ class Finding:
             frame = self.to_frame()
         except (ModuleNotFoundError, UnicodeError):  # no pandas, or text it cannot hold
             return object.__repr__(self)
-        frame = frame.rename(columns=visible).map(_visible)
-        text = frame.to_string(max_rows=6, line_width=88, max_colwidth=40,
-                               float_format="{:.4g}".format)  # fmt: skip
+        text = visible_frame(frame).to_string(
+            max_rows=6, line_width=88, max_colwidth=40, float_format="{:.4g}".format
+        )
         return f"{type(self).__name__}, {len(frame)} rows\n{text}"
-
-
-def _visible(value: Any) -> Any:
-    return visible(value) if isinstance(value, str) else value
 
 
 def place(value: Any) -> str:

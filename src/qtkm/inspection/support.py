@@ -127,18 +127,17 @@ def square(
     return algebra.environment(other.T @ flat, elements.shape[1:])
 
 
-def inner_range(values: NDArray, weight: NDArray | None = None) -> Range:
+def inner_range(values: NDArray, weight: NDArray) -> Range:
     """Give the numbers between which all rows but the outermost ones on either side lie.
 
     Of few distinct numbers each stands for itself, be it rare, and none is outermost.
     """
-    if weight is not None:
-        values, weight = values[weight > 0], weight[weight > 0]
+    values, weight = values[weight > 0], weight[weight > 0]
     order = np.argsort(values)
     ascending = values[order]
     if np.count_nonzero(ascending[1:] > ascending[:-1]) < FEW:
         return float(ascending[0]), float(ascending[-1])
-    total = np.arange(1.0, len(values) + 1) if weight is None else np.cumsum(weight[order])
+    total = np.cumsum(weight[order])
     # a margin for rounding, so that a hundredth of a hundred rows is one row
     shares = np.array([TAIL, 1 - TAIL]) * total[-1] * (1 - 1e-9)
     low, high = ascending[np.searchsorted(total, shares)]
@@ -163,7 +162,7 @@ def steps(values: NDArray, inner: Range | None, n_steps: int) -> NDArray[np.floa
     return np.unique(np.concatenate([outer, np.linspace(*shown, n_steps // 2)]))
 
 
-def edges(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def edges(values: NDArray) -> NDArray[np.float64]:
     """Edges of the cells around ascending numbers: half-way between them."""
     if len(values) == 1:
         return values[0] + np.array([-0.5, 0.5])

@@ -1,12 +1,12 @@
 """Columns of any library: what kind they are, as columns of a `Block`, and errors about them."""
 
-import importlib
-import importlib.util
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
+
+from ...extras import need
 
 #: kinds of columns; times are seconds since 1970 (UTC) and spans seconds once they are numbers
 NUMBERS, TEXT, TIMES, SPANS = "numbers", "text", "times", "time spans"
@@ -23,17 +23,6 @@ _KINDS = {
 
 class DataFileError(ValueError):
     """A file, or a batch, that cannot be read or does not fit the others."""
-
-
-def need(module: str, purpose: str) -> Any:
-    """Import a package of the extra `qtkm[data]`, or say what it is needed for."""
-    package = module.partition(".")[0]
-    if importlib.util.find_spec(package) is None:
-        raise ModuleNotFoundError(
-            f'{purpose} with {package}, which is not installed; try: pip install "qtkm[data]"',
-            name=package,
-        )
-    return importlib.import_module(module)
 
 
 def arrow() -> Any:
