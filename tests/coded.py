@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from qtkm.data import Coder, Grid, Shard, ShardList, blocks, contiguous, find_distinct
+from qtkm.data import Grid, Shard, ShardList, blocks, contiguous, find_distinct
 from qtkm.data.grid import equal_bins
 from qtkm.limits import LIMITS
 
@@ -16,9 +16,9 @@ def encode(raw, low, high, max_bins):
     column = contiguous(raw)
     there = column[~np.isnan(column)]
     distinct = find_distinct(there, len(column) if max_bins is None else max_bins)
-    grid = equal_bins(low, high, max_bins or 1) if distinct is None else Grid(distinct, False)
+    grid = equal_bins(low, high, max_bins or 1) if distinct is None else Grid(distinct)
     grid = grid if len(there) == len(column) else grid.with_gaps()
-    return grid, Coder(grid, low, high).codes(column)
+    return grid, grid.codes(column)
 
 
 def build(codes, target, weight, n_codes):

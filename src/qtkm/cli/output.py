@@ -6,7 +6,7 @@ import math
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 from sklearn.exceptions import ConvergenceWarning
-from tqdm.auto import tqdm
 
 from ..escaping import as_json, visible
 from ..estimators.wording import readable
@@ -75,17 +74,6 @@ def is_watched(quiet: bool) -> bool:
     warnings.simplefilter("ignore", ConvergenceWarning)  # which a model's status contains
     warnings.filterwarnings("ignore", "The number of unique classes is greater", UserWarning)
     return not quiet and sys.stderr.isatty()
-
-
-def watched(blocks: Iterator[Any], n_rows: int | None, what: str, shown: bool) -> Iterator[Any]:
-    """Yield blocks of rows, `n_rows` in total, with a progress bar if `shown`."""
-    bar = tqdm(
-        total=n_rows, desc=what, unit=" rows", unit_scale=True, leave=False, disable=not shown
-    )
-    with bar:
-        for block in blocks:
-            yield block
-            bar.update(block.n_rows)
 
 
 class _Console(Console):

@@ -15,9 +15,10 @@ from ..data.sources import Block, Source, is_there, take_rows
 from ..data.sources.conversion import refuse_missing, shorten
 from ..data.sources.files import FileSource, find_files
 from ..estimators.predicting import as_X
+from ..estimators.working import watched
 from ..limits import LIMITS
 from .options import TableError
-from .output import is_watched, note, watched
+from .output import is_watched, note
 
 #: kinds of columns, not categorical and categorical
 KINDS = ("numbers", "categories")
@@ -103,7 +104,7 @@ class ModelTable:
     def blocks(self, what: str, shown: bool) -> Iterator[tuple[Block, Any]]:
         """Yield blocks of rows that have a target (the first needed column), and their X."""
         blocks = prefetched(self.source.blocks(list(dict.fromkeys([*self.names, *self.needed]))))
-        for block in watched(blocks, self.source.expected_rows(), what, shown):
+        for block in watched(blocks, self.source.expected_rows(), what, shown, leave=False):
             if self.needed:
                 keep = is_there(block.columns[self.needed[0]])
                 self.n_left_out += int((~keep).sum())

@@ -15,8 +15,8 @@ from ..data.sources import Block, Source, is_there, take_rows
 from ..estimators.columns import NumberSummary
 from ..estimators.values import look_like_times
 from ..estimators.wording import readable
+from ..estimators.working import watched
 from .options import Job, TableError
-from .output import watched
 
 #: most distinct texts or labels, and most distinct numbers or times, to count
 MOST_TEXTS, MOST_NUMBERS = 1 << 17, 100
@@ -58,7 +58,7 @@ class Survey:
         starts: list[int] = []
         wheres: list[str] = []
         blocks = prefetched(source.blocks(list(dict.fromkeys([*self.features, *job.needed]))))
-        for block in watched(blocks, source.expected_rows(), "check", job.shown):
+        for block in watched(blocks, source.expected_rows(), "check", job.shown, leave=False):
             starts.append(block.first_row + 1)
             wheres.append(f" of the table, in {block.where}" * (len(source.paths) > 1))
             keep = complete(block, job.needed)

@@ -23,13 +23,14 @@ from ..estimators import QTKMClassifier, QTKMRegressor
 from ..estimators.parts import make_regression_loss
 from ..estimators.targets import check_offset
 from ..estimators.wording import name_network, readable
+from ..estimators.working import watched
 from ..selection import QTKMClassifierCV, QTKMRegressorCV, SearchDisplay
 from ..selection.race import FOLDS
 from ..selection.search import LISTS, SAMPLE_ROWS, name_score
 from .findings import DOTS, check_plots, draw
 from .fit import FitJob, TuneJob
 from .options import FAILED, INTERRUPTED, Job
-from .output import check_writable, note, score, show, watched, write_json
+from .output import check_writable, note, score, show, write_json
 from .reading import ModelTable, draw_sample, most_rows, name_of
 from .scoring import Sums, score_table, start_sums
 from .survey import Survey, complete
@@ -224,7 +225,7 @@ class TableRows:
         """Return X, y, weights and offset of some training rows, and the number of all."""
         job, names = self.job, [*self.survey.features, *self.job.needed]
         blocks = prefetched(self._part(test=False).blocks(names))
-        blocks = watched(blocks, self.survey.n_rows, "read", job.shown)
+        blocks = watched(blocks, self.survey.n_rows, "read", job.shown, leave=False)
         rows, n_rows = draw_sample(blocks, most, job.random_state)
         y = (
             rows[job.target].astype(object)

@@ -3,7 +3,6 @@
 from .grid import (
     EXTRAPOLATIONS,
     Box,
-    Coder,
     Grid,
     code_type,
     contiguous,

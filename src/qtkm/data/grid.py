@@ -4,7 +4,7 @@ A box maps raw values to [0, 1]. A grid has a column's distinct (or binned) valu
 rows as indices into it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,23 +77,64 @@ class Box:
 class Grid:
     """Values a column takes in the fit: all distinct ones, or the centres of bins.
 
-    They ascend; the last is NaN if values are missing. Bins have equal widths unless `edges` are
-    given.
+    They ascend; the last is NaN if values are missing. Bins have equal widths between `ends`, or
+    are those between `edges`.
     """
 
     values: Floats
-    is_binned: bool
+    ends: tuple[float, float] | None = None
     edges: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.values)
 
     @property
+    def is_binned(self) -> bool:
+        return self.ends is not None or self.edges is not None
+
+    @property
     def has_gaps(self) -> bool:
         return bool(np.isnan(self.values[-1]))
 
     def with_gaps(self) -> "Grid":
-        return Grid(np.append(self.values, np.nan), self.is_binned, self.edges)
+        return replace(self, values=np.append(self.values, np.nan))
+
+    def codes(self, column: NDArray) -> Codes:
+        """Return the codes of values; an exact grid must have all of them, NaN included."""
+        column = contiguous(column)
+        if not self.has_gaps:
+            return self._codes(column, self.values)
+        there, values = ~np.isnan(column), self.values[:-1]
+        codes = np.full(len(column), len(values), dtype=code_type(len(self)))
+        if len(values):
+            codes[there] = self._codes(column[there], values)
+        return codes
+
+    def _codes(self, column: Floats, values: Floats) -> Codes:
+        kind, n_codes = code_type(len(values)), len(values)
+        if self.edges is not None:
+            return np.searchsorted(self.edges[1:-1], column, side="right").astype(kind)
+        if self.ends is not None:
+            return np.clip(_places(column, *self.ends) * n_codes, 0, n_codes - 1).astype(kind)
+        if len(column) <= FEW_VALUES:
+            return np.searchsorted(values, column).astype(kind)
+        from ..kernels import grids as kernels
+
+        codes = np.empty(len(column), dtype=kind)
+        keys, used = _hash_table(n_codes)
+        kernels.distinct(values.view(np.uint64), n_codes, keys, used)
+        kernels.look_up(column.view(np.uint64), keys, used, codes)
+        return codes
+
+
+def _places(column: Floats, low: float, high: float) -> Floats:
+    """Return the places of values between `low` and `high`, which are 0 and 1."""
+    largest = max(-low, high)
+    if not 1e-280 < largest < 1e280:  # by a power of two away from over- and underflow
+        exponent = -int(np.frexp(largest)[1])
+        column = np.ldexp(column, exponent)
+        low, high = float(np.ldexp(low, exponent)), float(np.ldexp(high, exponent))
+    return (column / 2 - low / 2) / ((high - low) / 2)
 
 
 def contiguous(values: NDArray) -> Floats:
@@ -104,7 +145,7 @@ def contiguous(values: NDArray) -> Floats:
 def equal_bins(low: float, high: float, n_bins: int) -> Grid:
     """Return the centres of equal-width bins between `low` and `high`."""
     centres = (np.arange(n_bins) + 0.5) / n_bins
-    return Grid(low * (1 - centres) + high * centres, True)
+    return Grid(low * (1 - centres) + high * centres, (low, high))
 
 
 def make_bins(low: float, high: float, n_bins: int, sample: Floats) -> Grid:
@@ -114,13 +155,13 @@ def make_bins(low: float, high: float, n_bins: int, sample: Floats) -> Grid:
     column whose values are scaled by their ranks as well.
     """
     half = max(1, n_bins // 2)
-    crowd = np.bincount(Coder(equal_bins(low, high, half), low, high).codes(sample)).max(initial=0)
+    crowd = np.bincount(equal_bins(low, high, half).codes(sample)).max(initial=0)
     if n_bins < 4 or crowd <= CROWDED * len(sample):
         return equal_bins(low, high, n_bins)
     ranks = np.quantile(sample, np.linspace(0, 1, half))
     share = np.linspace(0, 1, half + 1)
     edges = np.union1d(low * (1 - share) + high * share, np.clip(ranks[1:-1], low, high))
-    return Grid(edges[:-1] / 2 + edges[1:] / 2, True, edges)
+    return Grid(edges[:-1] / 2 + edges[1:] / 2, None, edges)
 
 
 def draw_values(drawn: Floats, column: Floats) -> Floats:
@@ -166,54 +207,6 @@ def find_distinct(column: Floats, limit: int) -> Floats | None:
 def _hash_table(n_values: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     size = 1 << int(np.ceil(np.log2(4 * n_values + 4)))
     return np.zeros(size, dtype=np.uint64), np.full(size, -1, dtype=np.int64)
-
-
-@dataclass
-class Coder:
-    """From the values of a column, between `low` and `high`, to their codes on a grid.
-
-    Values outside of the box, if there is one, are treated by its rule first.
-    """
-
-    grid: Grid
-    low: float
-    high: float
-    box: Box | None = None
-
-    def codes(self, column: NDArray) -> Codes:
-        """Return the codes of values; an exact grid must have all of them, NaN included."""
-        inside = contiguous(column if self.box is None else self.box.contain(column))
-        if not self.grid.has_gaps:
-            return self._codes(inside, self.grid.values)
-        there, values = ~np.isnan(inside), self.grid.values[:-1]
-        codes = np.full(len(inside), len(values), dtype=code_type(len(self.grid)))
-        if len(values):
-            codes[there] = self._codes(inside[there], values)
-        return codes
-
-    def _codes(self, column: Floats, values: Floats) -> Codes:
-        kind, n_codes = code_type(len(values)), len(values)
-        if self.grid.edges is not None:
-            return np.searchsorted(self.grid.edges[1:-1], column, side="right").astype(kind)
-        if self.grid.is_binned:
-            return np.clip(self._places(column) * n_codes, 0, n_codes - 1).astype(kind)
-        if len(column) <= FEW_VALUES:
-            return np.searchsorted(values, column).astype(kind)
-        from ..kernels import grids as kernels
-
-        codes = np.empty(len(column), dtype=kind)
-        keys, used = _hash_table(n_codes)
-        kernels.distinct(values.view(np.uint64), n_codes, keys, used)
-        kernels.look_up(column.view(np.uint64), keys, used, codes)
-        return codes
-
-    def _places(self, column: Floats) -> Floats:
-        low, high, largest = self.low, self.high, max(-self.low, self.high)
-        if not 1e-280 < largest < 1e280:  # by a power of two away from over- and underflow
-            exponent = -int(np.frexp(largest)[1])
-            column = np.ldexp(column, exponent)
-            low, high = float(np.ldexp(low, exponent)), float(np.ldexp(high, exponent))
-        return (column / 2 - low / 2) / ((high - low) / 2)
 
 
 def code_type(n_codes: int) -> type[np.unsignedinteger]:

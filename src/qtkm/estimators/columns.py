@@ -184,8 +184,8 @@ class NumberColumn:
             means = counts @ feature_map.inner.main_functions(values) / counts.sum()
             feature_map.place, feature_map.means = self.center, means
 
-    def code(self, seen: NumberSummary, max_bins: Any) -> tuple[Column, data.Coder]:
-        """Return the column on its grid, and the coder of its rows."""
+    def code(self, seen: NumberSummary, max_bins: Any) -> Column:
+        """Return the column on its grid."""
         box, most = self.box, max_bins
         low, high = box.low, box.high
         if box.extrapolation == "continue":
@@ -197,7 +197,7 @@ class NumberColumn:
             needed = np.ceil(self.feature_map.bin_error(stretch) / BIN_ERROR)
             most = int(np.clip(needed, FEWEST_BINS, np.iinfo(np.int32).max))
         if seen.distinct is not None and (most is None or len(seen.distinct) <= most):
-            grid = data.Grid(seen.distinct, False)
+            grid = data.Grid(seen.distinct)
         elif most is None:
             raise ValueError(
                 f"{self.label} has more than {seen.limit:,} distinct values, too many for "
@@ -206,9 +206,7 @@ class NumberColumn:
         else:
             grid = data.make_bins(low, high, most, seen.draw())
         grid = grid.with_gaps() if self.has_gaps else grid
-        # a box that was learned from these rows holds all of them
-        coder = data.Coder(grid, low, high, seen.box)
-        return Column(self.label, self.feature_map, box, grid), coder
+        return Column(self.label, self.feature_map, box, grid)
 
     def _refuse_overflow(self, low: float, high: float) -> None:
         box, feature_map = self.box, self.feature_map
@@ -333,9 +331,8 @@ class CategoryColumn:
     def weigh(self, values: NDArray, counts: NDArray, scaling: str) -> None:
         self.counts = counts
 
-    def code(self, seen: CategorySummary, max_bins: Any) -> tuple[Column, None]:
-        # plain values are codes already
-        return Column(self.label, self.feature_map, None, self.feature_map.n_categories), None
+    def code(self, seen: CategorySummary, max_bins: Any) -> Column:
+        return Column(self.label, self.feature_map, None, self.feature_map.n_categories)
 
     def values(self, plain: NDArray) -> NDArray:
         # the last entry serves the code UNKNOWN itself

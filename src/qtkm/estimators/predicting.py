@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
-from tqdm.auto import tqdm
 
 from ..data.sources import BLOCK_ROWS, Block, Source, open_source
 from ..data.sources.conversion import DataFileError, need
@@ -16,6 +15,7 @@ from ..data.sources.files import TableWriter
 from ..data.sources.source import deal
 from ..limits import LIMITS
 from .uncertainty import half_widths
+from .working import watched
 
 
 class PredictsDatasets:
@@ -125,22 +125,17 @@ def predicted_tables(
         return found | {"lower": center - half, "upper": center + half}
 
     def parts() -> Iterator[Any]:
-        bar = tqdm(
-            total=table.expected_rows(), desc="predict", unit=" rows", unit_scale=True,
-            disable=not getattr(model, "verbose", 0),
-        )  # fmt: skip
-        with bar:
-            for block in deal(blocks, _whole_steps, attrgetter("n_rows"), _cut, _join):
-                shift = None if offset is None else block.columns[offset]
-                try:
-                    found = predict(as_X(model, block, features), shift)
-                except ValueError as error:
-                    raise ValueError(f"{error} The rows are in {block.where}.") from error
-                for word, own in named.items():
-                    values = np.atleast_2d(found[word].T)
-                    block.carried |= zip(own, map(np.ascontiguousarray, values), strict=True)
-                yield table_of(block.carried)
-                bar.update(block.n_rows)
+        dealt = deal(blocks, _whole_steps, attrgetter("n_rows"), _cut, _join)
+        for block in watched(dealt, table.expected_rows(), "predict", model.verbose):
+            shift = None if offset is None else block.columns[offset]
+            try:
+                found = predict(as_X(model, block, features), shift)
+            except ValueError as error:
+                raise ValueError(f"{error} The rows are in {block.where}.") from error
+            for word, own in named.items():
+                values = np.atleast_2d(found[word].T)
+                block.carried |= zip(own, map(np.ascontiguousarray, values), strict=True)
+            yield table_of(block.carried)
 
     return parts()
 

@@ -18,7 +18,6 @@ from typing import Any
 import joblib
 import numpy as np
 from numpy.typing import NDArray
-from tqdm.auto import tqdm
 
 from .. import data
 from ..data.sources import ArraySource, Block, DataFileError, Source
@@ -33,7 +32,7 @@ from .inputs import Inputs, Reading, read_inputs
 from .memory import Cache, Need, parse_limit
 from .rows import Arranged, Split, Splitter, count_distinct, joined
 from .targets import CHANGED, Target, check_offset, check_weight, refuse_unequal, tame_exponent
-from .working import warn_user
+from .working import warn_user, watched
 
 logger = logging.getLogger(__name__)
 #: rows from which columns are worked on side by side; below, handing out the work takes longer
@@ -134,9 +133,7 @@ class Coding:
         def code(d: int) -> Any:
             return inputs.columns[d].code(scan.columns[d], max_bins)
 
-        pairs = for_columns(run, scan.n_rows)(code, range(len(inputs)))
-        self.scan, self.columns = scan, [column for column, _ in pairs]
-        self.coders = [coder for _, coder in pairs]
+        self.scan, self.columns = scan, for_columns(run, scan.n_rows)(code, range(len(inputs)))
         self.n_codes = tuple(map(len, self.columns))
         # the compiled loops know 16 and 32 bits
         self.code_type = np.promote_types(data.code_type(max(self.n_codes)), np.uint16)
@@ -149,8 +146,12 @@ class Coding:
             codes = np.empty((len(target), len(plain)), dtype=self.code_type)
 
             def code(d: int) -> None:
-                coder = self.coders[d]
-                codes[:, d] = plain[d] if coder is None else coder.codes(plain[d])
+                grid, values = self.columns[d].grid, plain[d]
+                if isinstance(grid, data.Grid):  # else the values of categories are codes already
+                    # a box that was learned from these rows holds all of them
+                    given = self.scan.columns[d].box
+                    values = grid.codes(values if given is None else given.contain(values))
+                codes[:, d] = values
 
             for_columns(run, len(codes))(code, range(len(plain)))
             if len(codes) and (codes.max(axis=0) >= self.n_codes).any():
@@ -184,7 +185,8 @@ class Pieces:
         coding, splitter, target = self.coding, self.splitter, self.coding.scan.target
         kept = [own.categories if own.is_categorical else own.cycle
                 for own in coding.scan.inputs.columns]  # fmt: skip
-        how = [coding.coders, kept, str(coding.code_type), target.names, coding.scan.weight,
+        boxes = [(column.box, column.grid) for column in coding.columns]
+        how = [boxes, kept, str(coding.code_type), target.names, coding.scan.weight,
                repr(target.loss), target.learned, target.exponent, target.by_class]  # fmt: skip
         return joblib.hash([how, self.pieces, splitter.state, splitter.wanted, splitter.fraction])
 
@@ -271,19 +273,13 @@ class FileTable(Table):
         self._cache.close()
 
     def blocks(self, what: str) -> Iterator[Block]:
-        blocks = self.source.blocks(self._columns, LIMITS.read_rows)
-        bar = tqdm(
-            total=self.source.expected_rows(), desc=what, unit="row", unit_scale=True,
-            disable=not self.model.verbose,
-        )  # fmt: skip
-        with bar:
-            n_missing = 0
-            for block in data.prefetched(blocks):
-                there = np.logical_and.reduce([is_there(block.columns[n]) for n in self.needed])
-                n_missing += int((~there).sum())
-                if there.any():
-                    yield take_rows(block, there)
-                bar.update(block.n_rows)
+        blocks = data.prefetched(self.source.blocks(self._columns, LIMITS.read_rows))
+        n_missing = 0
+        for block in watched(blocks, self.source.expected_rows(), what, self.model.verbose):
+            there = np.logical_and.reduce([is_there(block.columns[n]) for n in self.needed])
+            n_missing += int((~there).sum())
+            if there.any():
+                yield take_rows(block, there)
         if n_missing and what == "scan":
             who = "a target" if len(self.needed) == 1 else "a target or an offset"
             warn_user(f"Rows without {who} are skipped: {n_missing:,} of them.", UserWarning)

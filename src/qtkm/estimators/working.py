@@ -2,11 +2,12 @@
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, nullcontext
 from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
+from tqdm.auto import tqdm
 
 from ..engines import REGISTRY, Dask, Engine, Threads, is_elsewhere, one_blas_thread
 from ..interruption import deferred
@@ -61,6 +62,19 @@ def warn_user(message: str, category: type[Warning]) -> None:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(own):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
+
+
+def watched(
+    blocks: Iterable[Any], n_rows: int | None, what: str, shown: Any, leave: bool = True
+) -> Iterator[Any]:
+    """Yield blocks of rows, `n_rows` in total, with a progress bar if `shown`."""
+    bar = tqdm(
+        total=n_rows, desc=what, unit=" rows", unit_scale=True, leave=leave, disable=not shown
+    )
+    with bar:
+        for block in blocks:
+            yield block
+            bar.update(block.n_rows)
 
 
 def run_by_steps(function: Callable[[tuple[int, int]], None], n_rows: int, n_jobs: Any) -> None:
