@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from qtkm.data import Shard, ShardWriter, StoredShards, prefetched
+from qtkm.data import Shard, StoredShards, prefetched, write_shards
 
 N_CODES = (7, 300)
 
@@ -19,11 +19,7 @@ def draw_shard(seed, n_rows, weighted):
 
 def store(folder, weighted=True):
     shards = [draw_shard(seed, n_rows, weighted) for seed, n_rows in enumerate((500, 1, 80))]
-    writer = ShardWriter(folder)
-    for shard in shards:
-        writer.add("train", shard)
-    writer.add("validation", shards[2])
-    writer.close()
+    write_shards(folder, [*(("train", shard) for shard in shards), ("validation", shards[2])])
     return shards
 
 

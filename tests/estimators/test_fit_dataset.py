@@ -360,15 +360,16 @@ def test_what_a_dead_process_left_is_removed(path, tmp_path, on_disk):
 def test_a_full_disk_leaves_nothing_and_poisons_nothing(path, tmp_path, on_disk, monkeypatch):
     cache = tmp_path / "cache"
     arguments = {"target": "y", "features": FEATURES, "cache": cache}
-    add = tables.data.ShardWriter.add
+    arrays, written = tables.data.shards._arrays, []
 
-    def full(self, kind, shard):
-        if kind == "train" and self.index["train"]:
+    def full(shard):
+        if written:
             raise OSError(errno.ENOSPC, "No space left on device")
-        add(self, kind, shard)
+        written.append(shard)
+        return arrays(shard)
 
     with monkeypatch.context() as patch:
-        patch.setattr(tables.data.ShardWriter, "add", full)
+        patch.setattr(tables.data.shards, "_arrays", full)
         with pytest.raises(OSError, match="No space left for the coded rows: they need") as caught:
             regressor().fit_dataset(path, **arguments)
     assert caught.value.errno == errno.ENOSPC

@@ -1,5 +1,8 @@
 """Limits of memory: what they are written as, and what follows from them."""
 
+from types import SimpleNamespace as Some
+
+import numpy as np
 import pytest
 
 from qtkm.estimators.memory import Need, format_bytes, parse_limit
@@ -26,10 +29,12 @@ def test_texts_are_never_less(count):
 
 
 def make_need(n_rows, sums=400_000):
-    return Need(
-        n_rows=n_rows, n_columns=8, n_outputs=1, code_bytes=2, is_weighted=False,
-        is_quadratic=True, numbers=(100_000, sums), factors=100_000,
+    target = Some(n_outputs=1, loss=Some(is_quadratic=True))
+    coding = Some(
+        scan=Some(n_rows=n_rows, target=target), code_type=np.dtype(np.uint16), is_weighted=False,
+        columns=8 * [Some(radices=[5, 5], feature_map=Some(is_complex=True))], n_codes=8 * [1250],
     )  # fmt: skip
+    return Need(coding, Some(numbers_held=lambda *_: (100_000, sums)))
 
 
 def test_rows_stay_in_memory_while_they_fit():

@@ -15,9 +15,9 @@ from .shards import (
     Groups,
     Shard,
     ShardList,
-    ShardWriter,
     StoredShards,
     blocks,
     merge,
     prefetched,
+    write_shards,
 )

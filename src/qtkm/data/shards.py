@@ -226,29 +226,20 @@ def prefetched(items: Iterable[Item]) -> Iterator[Item]:
             yield item  # type: ignore[misc]
 
 
-class ShardWriter:
-    """Writes shards into an existing folder."""
-
-    def __init__(self, folder: Path):
-        self.folder = folder
-        self.index: dict[str, Any] = {"n_codes": [], "train": [], "validation": []}
-
-    def add(self, kind: str, shard: Shard) -> None:
-        self.index["n_codes"] = list(shard.n_codes)
+def write_shards(folder: Path, made: Iterable[tuple[str, Shard]]) -> None:
+    """Write shards, each with "train" or "validation", into an existing folder."""
+    index: dict[str, Any] = {"n_codes": [], "train": [], "validation": []}
+    for kind, shard in made:
+        index["n_codes"] = list(shard.n_codes)
         places: dict[str, Any] = {}
-        with open(_path(self.folder, kind, len(self.index[kind])), "xb", buffering=0) as file:
+        with open(_path(folder, kind, len(index[kind])), "xb") as file:
             for name, array in _arrays(shard):
                 places[name] = (file.tell(), array.dtype.str, array.shape)
-                # a raw file may take less than it is given, and says why it takes nothing
-                rest = memoryview(np.ascontiguousarray(array).data).cast("B")
-                while len(rest):
-                    rest = rest[file.write(rest) :]
+                file.write(np.ascontiguousarray(array).data)
             places["end"] = (file.tell(), "u1", (0,))
-        self.index[kind].append(places)
-
-    def close(self) -> None:
-        """Write the index, which makes the folder complete."""
-        (self.folder / "index.json").write_text(json.dumps(self.index), encoding="utf-8")
+        index[kind].append(places)
+    # this makes the folder complete
+    (folder / "index.json").write_text(json.dumps(index), encoding="utf-8")
 
 
 def _arrays(shard: Shard) -> Iterator[tuple[str, NDArray]]:

@@ -15,7 +15,6 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from math import log2
 from numbers import Real
 from pathlib import Path
@@ -24,7 +23,7 @@ from typing import TYPE_CHECKING
 import joblib
 import numpy as np
 
-from ..data import Shard, ShardWriter, StoredShards
+from ..data import Shard, StoredShards, write_shards
 from ..data.sources import Source
 from ..limits import LIMITS
 from ..networks import Network
@@ -77,35 +76,23 @@ def available() -> int:
         return 4 * 10**9
 
 
-@dataclass
 class Need:
-    """What a fit takes."""
+    """Bytes that a fit takes."""
 
-    n_rows: int
-    n_columns: int
-    n_outputs: int
-    code_bytes: int
-    is_weighted: bool
-    is_quadratic: bool
-    #: of tables and sums, see `Network.numbers_held`
-    numbers: tuple[int, int]
-    #: entries of the factors at the grid values of all columns
-    factors: int
-
-    @classmethod
-    def of_fit(cls, coding: "Coding", network: Network) -> "Need":
-        target = coding.scan.target
-        radices = [column.radices for column in coding.columns]
-        planes = 2 if any(column.feature_map.is_complex for column in coding.columns) else 1
-        numbers = network.numbers_held(coding.n_codes, radices, target.n_outputs, planes)
-        factors = sum(n * sum(r) for n, r in zip(coding.n_codes, radices, strict=True))
-        return cls(
-            coding.scan.n_rows, len(radices), target.n_outputs, coding.code_type.itemsize,
-            coding.is_weighted, target.loss.is_quadratic, numbers, factors,
-        )  # fmt: skip
-
-    def __post_init__(self) -> None:
-        codes, numbers = self.n_columns * self.code_bytes, self.n_outputs + self.is_weighted
+    def __init__(self, coding: "Coding", network: Network):
+        target, columns = coding.scan.target, coding.columns
+        self.n_rows, self.n_columns = coding.scan.n_rows, len(columns)
+        self.n_outputs, self.is_quadratic = target.n_outputs, target.loss.is_quadratic
+        radices = [column.radices for column in columns]
+        planes = 2 if any(column.feature_map.is_complex for column in columns) else 1
+        #: numbers in tables, and in sums
+        self.tables, self.sums = network.numbers_held(
+            coding.n_codes, radices, target.n_outputs, planes
+        )
+        #: entries of the factors at the grid values of all columns
+        self.factors = sum(n * sum(r) for n, r in zip(coding.n_codes, radices, strict=True))
+        codes = self.n_columns * coding.code_type.itemsize
+        numbers = self.n_outputs + coding.is_weighted
         #: bytes of a row in a shard, all its sort orders included
         self.stored = codes + 4 * self.n_columns + 8 * numbers
         #: while its shard is worked on: scaled targets, responses, new weights
@@ -115,9 +102,8 @@ class Need:
 
     def fixed(self, shard_rows: int) -> int:
         """Return the bytes of tables, of sums that wait to be added, and of reading files."""
-        tables, sums = self.numbers
         waiting = log2(max(-(-self.n_rows // shard_rows), 1)) + 4
-        held = 8 * (6 * tables + waiting * sums).__ceil__() + 32 * self.factors
+        held = 8 * (6 * self.tables + waiting * self.sums).__ceil__() + 32 * self.factors
         return held + READING + 2 * LIMITS.read_rows * 8 * (self.n_columns + self.n_outputs + 1)
 
     def in_memory(self) -> int:
@@ -196,10 +182,7 @@ class Cache:
         logger.info("coded rows go to %s, %s", final, format_bytes(size))
         making = Path(tempfile.mkdtemp(prefix=f".making-{os.getpid()}-", dir=folder))
         try:
-            writer = ShardWriter(making)
-            for kind, shard in make():
-                writer.add(kind, shard)
-            writer.close()
+            write_shards(making, make())
             with contextlib.suppress(ValueError):  # if another process was faster
                 return _open(final)
             shutil.rmtree(final, ignore_errors=True)

@@ -4,7 +4,7 @@ import inspect
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import networks, solvers
 from ..data.sources import open_source
-from ..engines import Dask, Engine
+from ..engines import Dask
 from ..interruption import held
 from ..objective import Column
 from ..parameters import keep_parameters
@@ -116,12 +116,7 @@ class Model(Uncertain, PredictsDatasets, Shown, BaseEstimator):
 
     @contextmanager
     def _prepare(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        offset: Any = None,
-        engine: Engine | None = None,
+        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None
     ) -> Iterator[Prepared]:
         """Prepare a fit to the given data, for the duration of a with block."""
         check_parameters(self)
@@ -129,17 +124,15 @@ class Model(Uncertain, PredictsDatasets, Shown, BaseEstimator):
         known = self._known
         is_lazy = is_collection(X, y, sample_weight, offset)
         is_matrix = isinstance(X, np.ndarray) and X.ndim == 2 and not np.ma.isMA(X)
-        by_blocks = engine is None and is_matrix and self.memory_limit is not None and not is_lazy
-        with ExitStack() as stack:
-            if engine is None or is_lazy:
-                kinds = {"reads_blocks": by_blocks, "has_collections": is_lazy}
-                engine = stack.enter_context(engine_of(self, **kinds))
+        by_blocks = is_matrix and self.memory_limit is not None and not is_lazy
+        with engine_of(self, reads_blocks=by_blocks, has_collections=is_lazy) as engine:
             if is_lazy:
                 given = {"X": X, "y": y, "sample_weight": sample_weight, "offset": offset}
                 table: Table = Partitions(self, given, cast(Dask, engine), known)
             else:
                 table = read_arrays(self, X, y, sample_weight, offset, known, by_blocks)
-            yield stack.enter_context(prepare(self, table, engine, known))
+            with prepare(self, table, engine, known) as prepared:
+                yield prepared
 
     def _solve(self, prepared: Prepared) -> None:
         """Solve a prepared fit and store the result."""

@@ -287,7 +287,7 @@ class FileTable(Table):
     def arrange(self, coding: Coding, split: Split, network: Network, engine: Engine) -> Arranged:
         if self.is_few:
             return super().arrange(coding, split, network, engine)
-        need = Need.of_fit(coding, network)
+        need = Need(coding, network)
         in_memory, shard_rows = need.place(parse_limit(self.model.memory_limit))
         if in_memory:
             logger.info("%s rows are kept in memory", f"{need.n_rows:,}")
