@@ -24,7 +24,7 @@ MAPS = [
 
 
 def kernel(maps, first, second):
-    product = ProductKernel(maps)
+    product = ProductKernel(maps, [None] * len(maps))
     size = np.exp(product.log_size)
     return (
         size * product.phase(first).conj() * product.scaled(first, second) * product.phase(second).T
@@ -91,11 +91,11 @@ def test_variances_weigh_the_functions_of_a_column(maps, priors, is_complex):
 def test_it_does_not_overflow_with_many_columns():
     maps = [Fourier(16, 8.0)] * 400
     values = np.random.default_rng(0).uniform(size=(5, 400))
-    matrix = ProductKernel(maps).scaled(values, values)
+    matrix = ProductKernel(maps, [None] * len(maps)).scaled(values, values)
     np.testing.assert_allclose(matrix.diagonal(), 1)
-    assert ProductKernel(maps).relative(1.0) == 0.0  # beside 16^400 features
+    assert ProductKernel(maps, [None] * len(maps)).relative(1.0) == 0.0  # beside 16^400 features
 
 
 def test_a_map_of_categories_is_refused():
     with pytest.raises(ValueError, match=r"Categorical.* has no kernel .* use one of Fourier, Po"):
-        ProductKernel([Categorical(3)])
+        ProductKernel([Categorical(3)], [None])

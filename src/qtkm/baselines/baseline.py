@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..estimators import defaults, parts
@@ -164,12 +165,9 @@ class Baseline(RegressorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
-        tags.target_tags.single_output = True
         return tags
 
 
 def blocks(n_rows: int, width: int, least: int = 1) -> Iterator[slice]:
     """Yield blocks of rows with `width` numbers each, of at most about `BLOCK_SIZE` numbers."""
-    step = max(least, BLOCK_SIZE // width, 1)
-    for start in range(0, n_rows, step):
-        yield slice(start, min(start + step, n_rows))
+    return gen_batches(n_rows, max(least, BLOCK_SIZE // width, 1))

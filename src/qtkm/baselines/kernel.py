@@ -29,7 +29,7 @@ class ProductKernel:
     ----------
     maps : sequence of Fourier or Power
         One per column.
-    variances : sequence of (M,) arrays or None, optional
+    variances : sequence of (M,) arrays or None
         Prior variances s of every column's weights; None stands for 1, the paper's penalty.
 
     Notes
@@ -45,7 +45,7 @@ class ProductKernel:
     """
 
     maps: Sequence[FeatureMap]
-    variances: Sequence[Array | None] | None = None
+    variances: Sequence[Array | None]
 
     def __post_init__(self) -> None:
         for feature_map in self.maps:
@@ -55,20 +55,15 @@ class ProductKernel:
                 )
 
     @property
-    def priors(self) -> list[Array | None]:
-        """Variances of every column, or None."""
-        return list(self.variances or [None] * len(self.maps))
-
-    @property
     def log_size(self) -> float:
         """Logarithm of κ, the number of features where no column has variances."""
-        pairs = zip(self.maps, self.priors, strict=True)
+        pairs = zip(self.maps, self.variances, strict=True)
         return float(sum(np.log(each.n_features) for each, prior in pairs if prior is None))
 
     @property
     def is_complex(self) -> bool:
         """Whether S is complex."""
-        return any(map(_is_unpaired, self.maps, self.priors))
+        return any(map(_is_unpaired, self.maps, self.variances))
 
     def relative(self, ridge: float) -> float:
         """Return the diagonal term of S that corresponds to adding `ridge` to that of k."""
@@ -77,7 +72,7 @@ class ProductKernel:
     def phase(self, values: Array) -> NDArray:
         """Phase p of rows (n, n_columns) in the unit box: (n, 1); real ones if all are powers."""
         turns = np.zeros(len(values))
-        for feature_map, prior, column in zip(self.maps, self.priors, values.T, strict=True):
+        for feature_map, prior, column in zip(self.maps, self.variances, values.T, strict=True):
             even = isinstance(feature_map, Fourier) and feature_map.n_basis % 2 == 0
             if even and prior is None:
                 turns -= column / (2 * feature_map.period)
@@ -88,7 +83,7 @@ class ProductKernel:
     def scaled(self, first: Array, second: Array) -> NDArray:
         """Kernel S between rows (n, n_columns) and (m, n_columns): (n, m)."""
         kernel = np.ones((len(first), len(second)), dtype=complex if self.is_complex else float)
-        columns = zip(self.maps, self.priors, first.T, second.T, strict=True)
+        columns = zip(self.maps, self.variances, first.T, second.T, strict=True)
         for feature_map, prior, a, b in columns:
             left, right = (_features(feature_map, prior, values) for values in (a, b))
             for part in blocks(len(a), len(b)):

@@ -47,7 +47,7 @@ class KernelRidge(Baseline):
     ) -> None:
         """Solve for the coefficients of rows, ignoring those of zero weight."""
         rows = rows.take(np.flatnonzero(rows.weight > 0))
-        variances = None
+        variances: list[Any] = [None] * len(maps)
         if penalties is not None:
             precisions = [own.precision(each) for own, each in zip(penalties, maps, strict=True)]
             variances = [None if precision is None else 1 / precision for precision in precisions]
@@ -234,7 +234,8 @@ class ProductKernelRidgeCV(KernelRidge):
             tried = ["auto"]
 
         def score(period: Any) -> NDArray[np.float64]:
-            kernel = ProductKernel(self._make_maps(self.basis, period))
+            maps = self._make_maps(self.basis, period)
+            kernel = ProductKernel(maps, [None] * len(maps))
             matrix = make_matrix(kernel, rows)
             errors = [_errors(kernel, matrix, rows, fold, alphas) for fold in folds]
             return np.stack(errors, axis=1) @ self._scale.scale**2 / len(self._scale.scale)

@@ -37,8 +37,7 @@ REGISTRIES: dict[str, Mapping[str, type]] = {
     "solvers": solvers.REGISTRY,
 }
 #: types of arrays that are kept as they are, and those that go into a wider one
-NUMBERS = ("bool", *(f"{sign}int{n}" for sign in ("u", "") for n in (8, 16, 32, 64)),
-           "float32", "float64", "complex128")  # fmt: skip
+NUMBERS = (*storage.KINDS, "complex128")
 WIDER = {"float16": "float32", "complex64": "complex128"}
 #: characters of the largest array of text: one long entry makes all entries long
 MOST_CHARACTERS = 100_000_000

@@ -475,5 +475,4 @@ class QTKMRegressor(RegressorMixin, Model):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
-        tags.target_tags.single_output = True
         return tags
