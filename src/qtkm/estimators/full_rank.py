@@ -31,7 +31,7 @@ MOST_ALONE = 5000
 LEAST_FACTOR = 0.1
 #: periods and numbers of functions of a column to choose from: the first whose kernel differs by
 #: less than a part, which is larger for rough ones; few functions where there are many columns
-BASES = ((2.0, 27), (4.0, 27), (2.0, 81), (4.0, 81), (8.0, 81), (16.0, 81))
+BASES = ((2.0, 27), (4.0, 27), (2.0, 81), (4.0, 81), (8.0, 81), (16.0, 81), (2.0, 243), (2.0, 729))
 MANY_COLUMNS = 30
 CLOSE, CLOSE_IF_ROUGH = 0.01, 0.05
 #: distances at which kernels are compared
@@ -133,11 +133,12 @@ def _reshape(prepared: Any, model: Any, prior: evidence.Prior) -> None:
         if not column.is_categorical:
             if _warp(column) is not None and prior.scaling == "range":
                 inner.set_params(warp=None)
-            is_usual = inner.n_basis == defaults.N_BASIS and inner.period == defaults.PERIOD
+            is_usual = inner.n_basis >= defaults.N_BASIS and inner.period == defaults.PERIOD
             if is_auto(model.period) and is_auto(model.n_basis) and is_usual:
-                nu, scale = prior.smoothness[d], prior.scales[d]
-                most = np.inf if len(objective.columns) <= MANY_COLUMNS else defaults.N_BASIS
-                bases = [clone(inner).set_params(period=L, n_basis=min(M, most)) for L, M in BASES]
+                nu, scale, fewest = prior.smoothness[d], prior.scales[d], inner.n_basis
+                most = np.inf if len(objective.columns) <= MANY_COLUMNS else fewest
+                sizes = [(L, min(max(M, fewest), most)) for L, M in BASES]
+                bases = [clone(inner).set_params(period=L, n_basis=M) for L, M in sizes]
                 errors = np.array([_fit(each, nu, scale)[0] for each in bases])
                 close = CLOSE if nu > 1 else CLOSE_IF_ROUGH
                 best = bases[int(np.argmax(errors < max(close, 1.0001 * errors.min())))]

@@ -32,7 +32,7 @@ COMPARED, REFINED = (300, 120, 4e5), (600, 250, 2e6)
 #: steps of the first prior, of the others, and of the best
 FIRST_STEPS, STEPS, LAST_STEPS = 40, 12, 20
 #: logarithms of the length scale at the start for one column, and its standard deviation
-SCALE, SCALE_SPREAD = math.log(0.6), 1.7
+SCALE, SCALE_SPREAD = math.log(2.5), 1.2
 #: for every variance, noise third, its logarithm at the start, the standard deviation, and its ends
 VARIANCES = ((0.0, 2.5, -9.0, 6.0), (-1.0, 3.0, -9.0, 6.0), (-3.0, np.inf, -14.0, 2.0),
              (-1.0, 3.0, -9.0, 6.0))  # fmt: skip
@@ -297,11 +297,14 @@ def learn(
         found, merit = likelihood.maximise(start, steps)
         return merit, candidate, nu, found
 
-    start, steps, compared = None, FIRST_STEPS, []
-    for candidate in candidates:
-        for nu in SMOOTHNESS if is_open.any() else SMOOTHNESS[:1]:
-            compared.append(maximise(candidate, nu, n_compared, start, steps))
-            start, steps = compared[0][-1], STEPS
+    smoothnesses = SMOOTHNESS if is_open.any() else SMOOTHNESS[:1]
+    compared = [maximise(candidates[0], smoothnesses[0], n_compared, None, FIRST_STEPS)]
+    start = compared[0][-1]
+    for candidate in candidates[1:]:
+        compared.append(maximise(candidate, smoothnesses[0], n_compared, start, STEPS))
+    _, candidate, _, start = max(compared, key=lambda each: each[0])
+    for nu in smoothnesses[1:]:
+        compared.append(maximise(candidate, nu, n_compared, start, STEPS))
     best = max(compared, key=lambda each: each[0])
     if n_rows > n_compared:
         best = maximise(*best[1:3], n_refined, best[3], LAST_STEPS)
