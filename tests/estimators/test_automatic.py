@@ -7,7 +7,7 @@ from sklearn.metrics import r2_score
 
 import qtkm
 from qtkm import QTKMClassifier, QTKMRegressor
-from qtkm.estimators import automatic, mixing
+from qtkm.estimators import automatic, defaults, memory, mixing
 
 
 def settings(**more):
@@ -276,3 +276,16 @@ def test_of_many_noisy_rows_larger_ranks_grow_at_larger_penalties():
     low, high = ({s["alpha"] for s in model.history_["path"] if s["rank"] == r} for r in (8, 16))
     assert max(high) > 30 * max(low)
     assert r2_score(truth, model.predict(X)) > 0.97
+
+
+def test_the_more_columns_the_fewer_functions_each_and_products_have_an_end(monkeypatch):
+    X, y = table()
+    monkeypatch.setattr(defaults, "MOST_FUNCTIONS", 40)
+    model = QTKMRegressor(rank=2, random_state=0, posterior=False).fit(X, y)
+    assert model.columns_[0]["basis"].n_basis == 9
+    monkeypatch.setattr(automatic, "MOST_COLUMNS", 2)
+    model = QTKMRegressor(**settings()).fit(X, y)
+    assert (model.rank_, model.message_) == (0, "More than 2 columns: main effects alone.")
+    monkeypatch.setattr(memory, "available", lambda kind: 1_000)
+    with pytest.raises(MemoryError, match=r"28 functions, .* take 19 kB .* smaller n_basis"):
+        QTKMRegressor(**settings()).fit(X, y)

@@ -25,7 +25,7 @@ from ..networks import CPD, Additive, flatten, unflatten
 from ..objective import Objective
 from . import full_rank, mixing
 from .bands import MANY_ROWS, choose_sizes
-from .defaults import is_auto
+from .defaults import MOST_COLUMNS, is_auto
 from .held_out import (
     FEWEST_ROWS,
     Fold,
@@ -133,7 +133,8 @@ class Search:
         self.folds = [Fold(sampled_objective(own), rest, self.limits) for own, rest in self.parts]
         self.rank = FIRST_RANK if isinstance(model.rank, str) else int(model.rank)
         least = min(40, 2 * objective.n_outputs) if objective.n_outputs > 1 else 1
-        self.rank = max(self.rank, least) if isinstance(model.rank, str) else self.rank
+        if isinstance(model.rank, str):
+            self.rank = max(self.rank, least) if self.n_columns <= MOST_COLUMNS else 0
         self.direction = STEP
         self.size = None
         if not isinstance(model.alpha, str):
@@ -364,6 +365,8 @@ class Search:
             if result.status != "interrupted":
                 result.status = "converged"
                 result.message = "On held-out rows a network does not improve on the main effects."
+                if self.rank == 0:
+                    result.message = f"More than {MOST_COLUMNS} columns: main effects alone."
             return self._noted(self._mixed(result, mix))
         results = []
         is_alone = len(best.states) == 1

@@ -48,6 +48,7 @@ def is_possible(search: Any) -> bool:
         and is_auto(search.model.quantization)
         and objective.rows_are_here
         and objective.n_rows <= MOST_ROWS
+        and len(objective.columns) <= defaults.MOST_COLUMNS
         and objective.penalties is not None
         and all(map(_has_kernel, objective.columns, objective.penalties))
         and (loss.is_quadratic or (loss.has_probabilities and loss.steepest is not None))

@@ -68,12 +68,23 @@ def format_bytes(count: float) -> str:
     return f"{int(np.ceil(count / 1000))} kB"
 
 
-def available() -> int:
+def available(kind: str = "SC_AVPHYS_PAGES") -> int:
     """Return the bytes of free memory, or 4 GB if the machine does not report them."""
     try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        return os.sysconf(kind) * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
         return 4 * 10**9
+
+
+def refuse_wide(n_functions: int) -> None:
+    """Raise a MemoryError where products of all main functions exceed the machine's memory."""
+    needed = 24 * n_functions**2
+    if needed > available("SC_PHYS_PAGES"):
+        raise MemoryError(
+            f"The main effects have {n_functions:,} functions, whose products take "
+            f"{format_bytes(needed)} of memory, more than this machine has. Leave out columns, or "
+            "set a smaller n_basis or main_effects=False."
+        )
 
 
 class Need:

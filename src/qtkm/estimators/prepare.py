@@ -31,6 +31,7 @@ from . import defaults, parts
 from .defaults import as_callbacks, float_type
 from .encoding import encode
 from .inputs import Inputs, Reading
+from .memory import refuse_wide
 from .rows import Splitter, count_codes, digest, spread
 from .tables import Coding, Table
 from .working import warn_user
@@ -265,6 +266,7 @@ def draw(objective: Objective, kind: str, rng: np.random.RandomState) -> Cores:
 def fit_main_effects(objective: Any) -> Any:
     """Return an iterate of the main effects alone, at their best."""
     network = Additive(None, objective.network.functions)
+    refuse_wide(1 + sum(network.functions))
     alone = objective.with_parts(network)
     iterate = alone.at([network.no_effects(objective.n_outputs)])
     last = np.inf
