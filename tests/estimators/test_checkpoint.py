@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from qtkm import ALS, QTKMClassifier, QTKMRegressor
-from qtkm.estimators.automatic import SEARCHED_FOLDS
-from qtkm.estimators.held_out import Fold
+from qtkm.estimators.held_out import FOLDS, Fold
 from qtkm.networks import flatten
 
 RNG = np.random.default_rng(0)
@@ -76,14 +75,14 @@ def test_a_search_goes_on_after_its_last_trial(tmp_path, monkeypatch):
     for path in [*trials[3:], *tmp_path.glob("epoch-*")]:
         path.unlink()
     trials[1].write_bytes(trials[1].read_bytes()[:-100])
-    counts, advance = [], Fold.advance
-    monkeypatch.setattr(Fold, "advance", lambda *given: counts.append(1) or advance(*given))
+    counts, fit = [], Fold.fit
+    monkeypatch.setattr(Fold, "fit", lambda *given: counts.append(1) or fit(*given))
     rest = searched(checkpoint=tmp_path).fit(X, y)
     np.testing.assert_array_equal(rest.predict(X), whole.predict(X))
     assert [step["error"] for step in rest.history_["path"]] == [
         step["error"] for step in whole.history_["path"]
     ]
-    assert len(counts) == SEARCHED_FOLDS * (len(trials) - 2)
+    assert len(counts) == FOLDS * (len(trials) - 2)
     counts.clear()
     searched(checkpoint=tmp_path).fit(X, y)
     assert counts == []

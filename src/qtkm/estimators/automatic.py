@@ -13,7 +13,6 @@ rows.  Evidence for the constants is in docs/decisions/0016-automatic.md and 002
 
 import logging
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,16 +25,7 @@ from ..objective import Objective
 from . import full_rank, mixing
 from .bands import MANY_ROWS, choose_sizes
 from .defaults import MOST_COLUMNS, is_auto
-from .held_out import (
-    FEWEST_ROWS,
-    Fold,
-    FoldState,
-    Step,
-    Trial,
-    sampled_objective,
-    split,
-    with_rank,
-)
+from .held_out import FEWEST_ROWS, Fold, FoldState, Trial, sampled_objective, split, with_rank
 from .prepare import fingerprint, fit_main_effects
 
 logger = logging.getLogger(__name__)
@@ -43,8 +33,6 @@ logger = logging.getLogger(__name__)
 #: rank of the first network, and its epochs at each decade; epochs of a refinement, of a larger
 #: rank, and of the last fit to all rows, with folds and without
 FIRST_RANK, FIRST_EPOCHS, REFINING, GROWING, LAST, LAST_ALONE = 8, 8, 4, 6, 6, 15
-#: folds that networks are compared on; the others follow the best one
-SEARCHED_FOLDS = 2
 #: where the path of λ begins, and ends of where a likelihood lets it begin; its least and greatest
 #: value, and the step of a refinement
 FIRST, FIRSTS, LEAST, GREATEST, STEP = 0.1, (1e-3, 1.0), 1e-7, 1e2, 10**0.5
@@ -97,14 +85,13 @@ class Search:
     """
 
     def __init__(self, model: Any, prepared: Any):
-        self.model, self.prepared = model, prepared
-        rng = prepared.rng
+        self.model, self.prepared, self.rng = model, prepared, prepared.rng
         self.begin = time.perf_counter()
         self.path: list[dict[str, Any]] = []
         self.checkpoint = None
         if model.checkpoint is not None:
             # the state of the generator says which rows are held out
-            facts = fingerprint(model, prepared.objective, [rng.get_state()[1]])
+            facts = fingerprint(model, prepared.objective, [self.rng.get_state()[1]])
             self.checkpoint = solvers.Checkpoint(model.checkpoint, facts)
         self.n_fitted = 0
         objective = prepared.objective
@@ -126,8 +113,7 @@ class Search:
                 if hasattr(column.feature_map, "period") and column.cycle is None:
                     column.box = replace(column.box, reach=REACH)
         objective = prepared.objective
-        every = split(objective, prepared.validation, rng)
-        self.seed = rng.randint(2**31 - 1)
+        every = split(objective, prepared.validation, self.rng)
         self.parts = [(own, rest) for own, rest, _ in every]
         self.aside = [rows for *_, rows in every]
         self.folds = [Fold(sampled_objective(own), rest, self.limits) for own, rest in self.parts]
@@ -142,16 +128,16 @@ class Search:
 
     # -- steps --------------------------------------------------------------------------------
 
-    def judge(self, states: list[FoldState], size: float, steps: tuple[Step, ...] = ()) -> Trial:
+    def judge(self, states: list[FoldState], size: float) -> Trial:
         """Score states on the held-out rows and record the result in the path."""
-        pairs = [fold.losses(state) for fold, state in zip(self.folds, states, strict=False)]
+        pairs = [fold.losses(state) for fold, state in zip(self.folds, states, strict=True)]
         losses, weights = (np.concatenate(each) for each in zip(*pairs, strict=True))
         error = float(losses @ weights / weights.sum())
         rank = states[0].rank
         seconds = time.perf_counter() - self.begin
         alpha = size / self.prepared.objective.total_weight
         self.path.append({"rank": rank, "alpha": alpha, "error": error, "seconds": seconds})
-        trial = Trial(states, rank, size, losses * weights / weights.mean(), error, steps)
+        trial = Trial(states, rank, size, losses * weights / weights.mean(), error)
         if self.best is None or error < self.best.error:
             self.best = trial
         self.bar.set_postfix_str(f"rank {rank}, alpha {alpha:.1e}, loss {error:.4g}", False)
@@ -159,58 +145,29 @@ class Search:
         logger.info("rank %d, alpha %.2g: held-out loss %.5g", rank, alpha, error)
         return trial
 
-    def _main(self, count: int | None = None) -> Trial:
-        """Score the main effects of some folds, or of all."""
-        return self.judge([fold.main for fold in self.folds[:count]], 0.0)
+    def further(self, trial: Trial, size: float, epochs: int) -> Trial:
+        """Run more epochs from a trial, at another penalty."""
+        return self.judge(self._fitted(trial.states, size, epochs), size)
 
-    def further(self, trial: Trial, size: float, epochs: int, count: int = 0) -> Trial:
-        """Add terms to a trial, and run more epochs from it, at another penalty."""
-        step = count, size, epochs
-        folds = self.folds[: len(trial.states)]
-        return self.judge(self._advanced(folds, trial.states, step), size, (*trial.steps, step))
+    def _fitted(self, states: list[FoldState], size: float, epochs: int) -> list[FoldState]:
+        """Run more epochs from states of all folds."""
+        pairs = zip(self.folds, states, strict=True)
 
-    def _advanced(
-        self, folds: Sequence[Fold], states: list[FoldState], step: Step
-    ) -> list[FoldState]:
-        """Take a step from states of some folds."""
-        pairs = zip(folds, states, strict=True)
-
-        def taken() -> dict[str, Any]:
-            return {"states": [vars(fold.advance(own, step, self.seed)) for fold, own in pairs]}
+        def fitted() -> dict[str, Any]:
+            return {"states": [vars(fold.fit(state, size, epochs)) for fold, state in pairs]}
 
         self.n_fitted += 1
         if self.checkpoint is None:
-            found = taken()
+            found = fitted()
         else:
-            found = self.checkpoint.recalled(f"trial-{self.n_fitted:06}", taken)
+            found = self.checkpoint.recalled(f"trial-{self.n_fitted:06}", fitted)
         return [FoldState(**kept) for kept in found["states"]]
-
-    def _completed(self, best: Trial) -> Trial:
-        """Take the steps of the best trial in the folds that were not searched.
-
-        What all folds say decides whether a network is worth it.
-        """
-        rest = self.folds[len(best.states) :]
-        if not rest:
-            return best
-        alone = self._main()
-        if best.rank == 0:
-            return alone
-        states = [fold.main for fold in rest]
-        for step in best.steps:
-            states = self._advanced(rest, states, step)
-        found = self.judge([*best.states, *states], best.size, best.steps)
-        is_chosen = not isinstance(self.model.rank, str)
-        return found if is_chosen or _is_better(alone, found, GAIN, 1.0) else alone
 
     def run(self) -> Trial:
         """Return the best trial: main effects alone, or a network with them."""
         if not self.folds:  # there is nothing to choose by
             return Trial([], 0, 0.0, np.zeros(1), 0.0)
-        return self._completed(self._searched())
-
-    def _searched(self) -> Trial:
-        alone = self._alone = self._main(SEARCHED_FOLDS)
+        alone = self.judge([fold.main for fold in self.folds], 0.0)
         if self.n_columns == 1 or self.rank == 0 or alone.error < EXACT:
             return alone
         if self.prior is not None:
@@ -232,7 +189,7 @@ class Search:
         if any(fold.objective is not own for fold, (own, _) in pairs):
             self.folds = [Fold(own, rest, self.limits) for own, rest in self.parts]
             if best.rank == 0:
-                return self._main()
+                return self.judge([fold.main for fold in self.folds], 0.0)
             for fold, state in zip(self.folds, best.states, strict=True):
                 main = len(fold.main.precisions) - self.n_columns
                 state.precisions = [*state.precisions[:main], *fold.main.precisions[main:]]
@@ -243,7 +200,8 @@ class Search:
         return self._slid(best, 4 * MOST_SLIDES)
 
     def _started(self, size: float) -> Trial:
-        return self.further(self._alone, size, FIRST_EPOCHS, self.rank)
+        states = [fold.begin(self.rank, self.rng) for fold in self.folds]
+        return self.judge(self._fitted(states, size, FIRST_EPOCHS), size)
 
     def _walked(
         self, best: Trial, factor: float, epochs: int = GROWING, most: int = 99, gain: float = GAIN
@@ -298,9 +256,14 @@ class Search:
     def _grown(self, best: Trial) -> Trial:
         """Double the rank as long as held-out rows improve."""
         while best.rank < self._most():
-            found = self.further(best, best.size, GROWING, best.rank)
+            states = [
+                fold.grow(state, best.rank, self.rng)
+                for fold, state in zip(self.folds, best.states, strict=True)
+            ]
+            start = replace(best, states=states, rank=2 * best.rank)
+            found = self.further(start, best.size, GROWING)
             if self.has_many_rows:
-                found = self._raised(best, found)
+                found = self._raised(start, found)
             else:
                 found = self._slid(found, MOST_SLIDES)
             if found.error >= best.error:
@@ -317,7 +280,7 @@ class Search:
             return best
         first = best
         while best.size * LEAP < GREATEST:
-            trial = self.further(start, best.size * LEAP, GROWING, start.rank)
+            trial = self.further(start, best.size * LEAP, GROWING)
             if trial.error >= best.error:
                 break
             best = trial

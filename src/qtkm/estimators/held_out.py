@@ -34,10 +34,6 @@ MOST_COPIES, MOST_REPEATED, SAME_TARGET = 200_000, 5.0, 0.05
 SAMPLE, LEAST_SAMPLE, SAMPLE_NUMBERS = 50_000, 12_000, 500_000
 
 
-#: terms that a network gets, then the penalty of its epochs and their number
-Step = tuple[int, float, int]
-
-
 @dataclass
 class FoldState:
     """Where the model of a fold stands: cores of a network of some rank, and their priors."""
@@ -61,8 +57,6 @@ class Trial:
         Of every held-out row, weighted; one number where the rows are elsewhere.
     error : float
         Mean of them.
-    steps : tuple of (count, size, epochs)
-        How the states came about: terms that were added, and epochs at a penalty.
     """
 
     states: list[FoldState]
@@ -70,7 +64,6 @@ class Trial:
     size: float
     losses: NDArray[np.float64]
     error: float
-    steps: tuple[Step, ...] = ()
 
 
 class Fold:
@@ -98,26 +91,28 @@ class Fold:
         objective.precisions = list(state.precisions)
         return objective, objective.at(state.cores)
 
-    def advance(self, state: FoldState, step: Step, seed: int) -> FoldState:
-        """Add terms that start on what is left, and run epochs."""
-        count, size, epochs = step
-        if count:
-            state = self._grown(state, count, np.random.RandomState([seed, state.rank]))
+    def begin(self, rank: int, rng: np.random.RandomState) -> FoldState:
+        """Start a network on the residual of the main effects; deterministic."""
+        if self._terms is None:
+            objective, iterate = self.at(self.main)
+            self._terms = new_terms(objective, iterate, rank, rng, self.sample)
+        return FoldState(rank, [*self._terms, *self.main.cores], self.main.precisions)
+
+    def grow(self, state: FoldState, count: int, rng: np.random.RandomState) -> FoldState:
+        """Add terms, started on the residual."""
+        objective, iterate = self.at(state)
+        more = new_terms(objective, iterate, count, rng, self.sample)
+        inner = [mixing.join(a, b) for a, b in zip(state.cores[:-1], more, strict=True)]
+        return FoldState(state.rank + count, [*inner, state.cores[-1]], state.precisions)
+
+    def fit(self, state: FoldState, size: float, epochs: int) -> FoldState:
+        """Run more epochs."""
         objective, _ = self.at(state, size)
         solver = solvers.ALS(momentum=True)
         now = solver.start(objective, state.cores)
         for _ in range(epochs):
             now = solver.step(objective, now, _ignore)
         return FoldState(state.rank, now.iterate.snapshot(), list(now.iterate.precisions))
-
-    def _grown(self, state: FoldState, count: int, rng: np.random.RandomState) -> FoldState:
-        if state.rank == 0 and self._terms is None:
-            self._terms = new_terms(*self.at(state), count, rng, self.sample)
-        if state.rank == 0:
-            return FoldState(count, [*self._terms, *state.cores], state.precisions)
-        more = new_terms(*self.at(state), count, rng, self.sample)
-        inner = [mixing.join(a, b) for a, b in zip(state.cores[:-1], more, strict=True)]
-        return FoldState(state.rank + count, [*inner, state.cores[-1]], state.precisions)
 
     def losses(self, state: FoldState) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Losses of the held-out rows and their weights."""

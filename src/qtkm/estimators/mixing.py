@@ -213,15 +213,14 @@ class Mixer:
         """
         if any(each is None for each in self.factors):
             return None
-        pairs = zip(self.folds, best.states, strict=False)  # some folds of a search, or all
+        pairs = zip(self.folds, best.states, strict=True)
         iterates = [fold.at(state)[1] for fold, state in pairs]
         responses = [[i.responses(shard).real for shard in self.shards] for i in iterates]
         own = [each[fold] for fold, each in enumerate(responses)]  # of the rows held out
         alone = float(self._losses(own).mean())
-        factors = self.factors[: len(own)]
         found, fits = [(alone, 0.0, 1.0, own)], {}
         for of_rest in (False, True):
-            fits[of_rest] = self._fits(factors, self.size, responses if of_rest else ())
+            fits[of_rest] = self._fits(self.factors, self.size, responses if of_rest else ())
             unseen = self._unseen(fits[of_rest])
             for share in SHARES:
                 kept = 1.0 if of_rest else 1 - share
