@@ -32,10 +32,10 @@ COMPARED, REFINED = (300, 120, 4e5), (600, 250, 2e6)
 #: steps of the first prior, of the others, and of the best
 FIRST_STEPS, STEPS, LAST_STEPS = 40, 12, 20
 #: logarithms of the length scale at the start for one column, and its standard deviation
-SCALE, SCALE_SPREAD = math.log(2.5), 1.2
+SCALE, SCALE_SPREAD = math.log(0.6), 1.7
 #: how much shorter scales are at a second start, in logarithms, and by how much the logarithm of
 #: the likelihood it leads to must be larger: fast waves are no further up from long scales
-SHORTER, LEAD = 3.5, 4.0
+SHORTER, LEAD = 2.1, 4.0
 #: for every variance, noise third, its logarithm at the start, the standard deviation, and its ends
 VARIANCES = ((0.0, 2.5, -9.0, 6.0), (-1.0, 3.0, -9.0, 6.0), (-3.0, np.inf, -14.0, 2.0),
              (-1.0, 3.0, -9.0, 6.0))  # fmt: skip
