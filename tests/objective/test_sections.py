@@ -46,7 +46,7 @@ def full_rank(objective, centres=slice(None), has_main=True):
     prior = make_prior(objective, has_main)
     sections = Sections(objective.columns, prior, shard.codes[centres], serial)
     part = Part.of(sections, shard)
-    factor = factorize([part], SIZE, objective.loss)
+    factor = factorize([part], SIZE, objective.loss, serial)
     return sections, part, solve(factor, [part], SIZE, objective.loss)
 
 
@@ -102,7 +102,7 @@ def test_many_centres_are_worked_on_in_blocks_side_by_side(monkeypatch):
     own = Sections(objective.columns, expected.prior, objective.shards[0].codes, engine.run)
     rows = Part.of(own, objective.shards[0])
     np.testing.assert_allclose(rows.gram, part.gram, rtol=1e-5, atol=1e-6)
-    factor = factorize([rows], SIZE, objective.loss)
+    factor = factorize([rows], SIZE, objective.loss, engine.run)
     again = solve(factor, [rows], SIZE, objective.loss)
     np.testing.assert_allclose(rows.design @ again, part.design @ found, rtol=1e-8, atol=1e-9)
     engine.close()
@@ -111,7 +111,7 @@ def test_many_centres_are_worked_on_in_blocks_side_by_side(monkeypatch):
 def test_an_offset_is_what_the_targets_have_beyond_the_responses():
     objective = make(n_outputs=2)
     _, part, _ = full_rank(objective)
-    factor, loss = factorize([part], SIZE, objective.loss), objective.loss
+    factor, loss = factorize([part], SIZE, objective.loss, serial), objective.loss
     offset = np.sin(np.arange(part.target.size)).reshape(part.target.shape)
     found = solve(factor, [part], SIZE, loss, [offset])
     rest = solve(factor, [replace(part, target=part.target - offset)], SIZE, loss)

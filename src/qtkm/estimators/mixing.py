@@ -72,7 +72,7 @@ class Mix:
     def cores(self, cores: Cores, iterate: Any, loss: Any) -> Cores:
         """Cores of the mix, one level per column, of those of a network, main effects last."""
         offsets = [iterate.responses(each).real for each in self.shards] if self.kept == 1 else ()
-        factor = factorize(self.parts, self.size, loss)
+        factor = factorize(self.parts, self.size, loss, self.sections.run)
         assert factor is not None  # fewer rows could be solved for
         found = solve(factor, self.parts, self.size, loss, offsets)
         own = self.factor * self.kept
@@ -168,7 +168,7 @@ class Mixer:
             new, size = self._solve(other, shards, COMPARED)
             if new < error * (1 - GAIN):
                 prior, error, steps = other, new, [other]
-        return prior
+        return prior.scaled(1.0, size)
 
     def _others(self, fold: int, every: Sequence[Any]) -> list[Any]:
         """Return what belongs to the parts that a fold does not hold out."""
@@ -178,7 +178,7 @@ class Mixer:
         """Return the factors of the problems of some folds."""
 
         def factor(fold: int) -> Any:
-            return factorize(self._others(fold, self.parts), size, self.loss)
+            return factorize(self._others(fold, self.parts), size, self.loss, self.run)
 
         return self.run(factor, range(count))
 

@@ -188,7 +188,7 @@ class Part:
         return cls(design, shard.target.astype(np.float64), weight, gram)
 
 
-def factorize(parts: Sequence[Part], size: float, loss: Loss) -> NDArray | None:
+def factorize(parts: Sequence[Part], size: float, loss: Loss, run: Run) -> NDArray | None:
     """Return the lower factor of the matrix of `solve`; None where rounding leaves nothing.
 
     The penalty `size` is in units of one row (the variance of the noise), and the loss is quadratic
@@ -199,9 +199,27 @@ def factorize(parts: Sequence[Part], size: float, loss: Loss) -> NDArray | None:
     matrix = steepest * np.asarray(sum(part.gram for part in parts))
     matrix[np.diag_indices(len(matrix))] += 2 * size
     try:
-        return np.linalg.cholesky(matrix)
+        return cholesky(matrix, run)
     except LinAlgError:
         return None
+
+
+def cholesky(matrix: Array, run: Run) -> Array:
+    """Return the lower factor of a matrix, by blocks: LAPACK's own is on one thread here."""
+    root, every = np.zeros_like(matrix), blocks(len(matrix))
+    for n, own in enumerate(every, start=1):
+        before = root[own, : own.start]
+        root[own, own] = np.linalg.cholesky(matrix[own, own] - before @ before.T)
+        inverse = solve_triangular(root[own, own], np.eye(len(before)), lower=True)
+
+        def fill(
+            rows: Span, own: Span = own, before: Array = before, inverse: Array = inverse
+        ) -> None:
+            rest = matrix[rows, own] - root[rows, : own.start] @ before.T
+            root[rows, own] = rest @ inverse.T
+
+        run(fill, every[n:])
+    return root
 
 
 def solve(
