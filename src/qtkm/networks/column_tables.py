@@ -32,6 +32,8 @@ BLOCK_NUMBERS = 1 << 16
 PIECE_ROWS = 1024
 #: a shard's gradient is summed in this many parts, whatever the number of threads
 PARTS = 4
+#: rows times squares from which moments are summed in as many parts
+PARTED = 1_000_000
 
 
 def is_large(shard: AnyShard) -> bool:
@@ -232,8 +234,6 @@ class Tables:
         lines = np.ascontiguousarray(inside.reshape(-1, size).T)
         codes, kept = shard.codes[:, d], shard.groups(d).kept
         step = max(64, BLOCK_NUMBERS * 2 // (size * (size + 1))) // n_each or 1
-        totals = [np.zeros(())] * (1 + both)
-        products = np.zeros(())
 
         def functions(rows: Span, conjugate: bool | None) -> NDArray:
             if not column.is_kept:
@@ -243,17 +243,24 @@ class Tables:
             found = kept[conjugate][1]
             return found[rows] if conjugate is None else found[:, rows]
 
-        for first in range(0, len(codes), step):
-            rows = slice(first, min(first + step, len(codes)))
-            some = lines[:, first * n_each : rows.stop * n_each]
-            for i, conjugate in enumerate((True, False)[: 1 + both]):
-                squares = _triangles(some, conjugate)
-                if n_each > 1:
-                    squares = squares.reshape(len(squares), -1, n_each).sum(axis=2)
-                if self.is_complex:
-                    squares = np.concatenate([squares.real, squares.imag])
-                totals[i] = totals[i] + functions(rows, conjugate) @ squares.T
-            products = products + right[rows].T @ functions(rows, None)
+        def part(bounds: tuple[int, int]) -> Sums:
+            totals, products = [np.zeros(())] * (1 + both), np.zeros(())
+            for first in range(*bounds, step):
+                rows = slice(first, min(first + step, bounds[1]))
+                some = lines[:, first * n_each : rows.stop * n_each]
+                for i, conjugate in enumerate((True, False)[: 1 + both]):
+                    squares = _triangles(some, conjugate)
+                    if n_each > 1:
+                        squares = squares.reshape(len(squares), -1, n_each).sum(axis=2)
+                    if self.is_complex:
+                        squares = np.concatenate([squares.real, squares.imag])
+                    totals[i] = totals[i] + functions(rows, conjugate) @ squares.T
+                products = products + right[rows].T @ functions(rows, None)
+            return *totals, products
+
+        count = PARTS if lines.size * size > PARTED else 1
+        ends = [len(codes) * i // count for i in range(count + 1)]
+        *totals, products = add_all(run(part, pairwise(ends)))
         if self.is_complex:
             count = size * (size + 1) // 2
             totals = [total[:, :count] + 1j * total[:, count:] for total in totals]
