@@ -189,7 +189,7 @@ def test_the_search_keeps_its_best_on_ctrl_c(monkeypatch):
 
 @pytest.mark.parametrize("n_columns", [1, 2])
 def test_fast_waves_get_the_frequencies_they_need(n_columns):
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(0)
     X = rng.uniform(size=(500, n_columns))
     y = np.sin(2 * np.pi * 15 * X[:, 0]) * X[:, -1] + 0.1 * rng.standard_normal(500)
     model = QTKMRegressor(random_state=0, n_jobs=1).fit(X[:300], y[:300])
@@ -207,7 +207,7 @@ def test_repeated_rows_are_remembered_where_that_helps():
     rng = np.random.default_rng(0)
     X = np.repeat(rng.uniform(size=(100, 4)), 3, axis=0)
     y = np.repeat(rng.standard_normal(100), 3)  # nothing but a copy tells of a row
-    rows = rng.permutation(300)
+    rows = rng.permutation(500)
     train, test = rows[:233], rows[233:]
     model = QTKMRegressor(random_state=0, n_jobs=1).fit(X[train], y[train])
     assert model.score(X[test], y[test]) > 0.5
@@ -276,6 +276,17 @@ def test_of_many_noisy_rows_larger_ranks_grow_at_larger_penalties():
     low, high = ({s["alpha"] for s in model.history_["path"] if s["rank"] == r} for r in (8, 16))
     assert max(high) > 30 * max(low)
     assert r2_score(truth, model.predict(X)) > 0.97
+
+
+def test_neighbours_of_few_values_get_functions_for_the_shortest_scales():
+    rng = np.random.default_rng(0)
+    subject = np.repeat(rng.permutation(100), 5)
+    X = np.column_stack([subject, rng.uniform(size=500)])
+    y = rng.standard_normal(100)[subject] + 0.3 * X[:, 1]
+    rows = rng.permutation(500)
+    model = QTKMRegressor(random_state=0, n_jobs=1).fit(X[rows[:400]], y[rows[:400]])
+    assert model.columns_[0]["basis"].n_basis == 243
+    assert model.score(X[rows[400:]], y[rows[400:]]) > 0.99
 
 
 def test_the_more_columns_the_fewer_functions_each_and_products_have_an_end(monkeypatch):

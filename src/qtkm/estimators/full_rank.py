@@ -31,9 +31,11 @@ MOST_ALONE = 5000
 LEAST_FACTOR = 0.1
 #: periods and numbers of functions of a column to choose from: the first whose kernel differs by
 #: less than a part, which is larger for rough ones; few functions where there are many columns
-BASES = ((2.0, 27), (4.0, 27), (2.0, 81), (4.0, 81), (8.0, 81), (16.0, 81), (2.0, 243), (2.0, 729))
+BASES = ((2.0, 27), (4.0, 27), (2.0, 81), (4.0, 81), (8.0, 81), (16.0, 81), (2.0, 243))
 MANY_COLUMNS = 30
 CLOSE, CLOSE_IF_ROUGH = 0.01, 0.05
+#: how many times that part the others must differ by before the last is taken
+FAR = 2.0
 #: distances at which kernels are compared
 DISTANCES = np.linspace(0, 1, 65)
 
@@ -141,8 +143,9 @@ def _reshape(prepared: Any, model: Any, prior: evidence.Prior) -> None:
                 sizes = [(L, min(max(M, fewest), most)) for L, M in BASES]
                 bases = [clone(inner).set_params(period=L, n_basis=M) for L, M in sizes]
                 errors = np.array([_fit(each, nu, scale)[0] for each in bases])
-                close = CLOSE if nu > 1 else CLOSE_IF_ROUGH
-                best = bases[int(np.argmax(errors < max(close, 1.0001 * errors.min())))]
+                close, least = CLOSE if nu > 1 else CLOSE_IF_ROUGH, errors[:-1].min()
+                limit = close if least > FAR * close else max(close, 1.0001 * least)
+                best = bases[int(np.argmax(errors < limit))]
                 inner.set_params(period=best.period, n_basis=best.n_basis)
         maps.append(own)
     prepared.use_maps(maps)
