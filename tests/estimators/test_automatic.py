@@ -207,7 +207,7 @@ def test_repeated_rows_are_remembered_where_that_helps():
     rng = np.random.default_rng(0)
     X = np.repeat(rng.uniform(size=(100, 4)), 3, axis=0)
     y = np.repeat(rng.standard_normal(100), 3)  # nothing but a copy tells of a row
-    rows = rng.permutation(500)
+    rows = rng.permutation(300)
     train, test = rows[:233], rows[233:]
     model = QTKMRegressor(random_state=0, n_jobs=1).fit(X[train], y[train])
     assert model.score(X[test], y[test]) > 0.5
