@@ -7,7 +7,7 @@ from sklearn.metrics import r2_score
 
 import qtkm
 from qtkm import QTKMClassifier, QTKMRegressor
-from qtkm.estimators import automatic, defaults, memory, mixing
+from qtkm.estimators import automatic, defaults, held_out, memory, mixing
 
 
 def settings(**more):
@@ -300,3 +300,35 @@ def test_the_more_columns_the_fewer_functions_each_and_products_have_an_end(monk
     monkeypatch.setattr(memory, "available", lambda kind: 1_000)
     with pytest.raises(MemoryError, match=r"28 functions, .* take 19 kB .* smaller n_basis"):
         QTKMRegressor(**settings()).fit(X, y)
+
+
+def test_categories_and_gaps_are_part_of_the_full_rank_model():
+    rng = np.random.default_rng(0)
+    X, y = bumps(300)
+    kinds = rng.integers(4, size=300)
+    y = y + np.array([0.0, 1.0, -1.0, 2.0])[kinds]
+    X = np.column_stack([X, kinds])
+    X[rng.uniform(size=300) < 0.1, 0] = np.nan
+    model = QTKMRegressor(categorical_features=[2], random_state=0, n_jobs=1)
+    model.fit(X[:220], y[:220])
+    assert model.history_["path"][-1]["share"] == 1
+    assert model.score(X[220:], y[220:]) > 0.95
+
+
+def test_length_scales_of_many_rows_are_compared_on_a_part_of_them():
+    X, y = bumps(1400)
+    model = QTKMRegressor(random_state=0, n_jobs=1).fit(X[:1200], y[:1200])
+    assert model.history_["path"][-1]["share"] == 1
+    assert model.score(X[1200:], y[1200:]) > 0.9999
+
+
+def test_a_network_that_a_sample_chose_is_fitted_to_all_rows(monkeypatch):
+    X, y = table(1500)
+    test = table(3000, noise=0.0)
+    whole = QTKMRegressor(**settings()).fit(X, y)
+    monkeypatch.setattr(held_out, "SAMPLE", 400)
+    monkeypatch.setattr(held_out, "LEAST_SAMPLE", 400)
+    model = QTKMRegressor(**settings()).fit(X, y)
+    first, *_, last = [step["error"] for step in model.history_["path"] if step["rank"] == 8]
+    assert last < 0.95 * first  # as all rows tell more
+    assert 1 - model.score(*test) < 1.2 * (1 - whole.score(*test))
