@@ -29,13 +29,10 @@ SMOOTHNESS = (1.5, 0.5, 4.5)
 #: most and fewest rows that priors are compared on and that the best is refined on, and pairs of
 #: rows times columns between them
 COMPARED, REFINED = (300, 120, 4e5), (600, 250, 2e6)
-#: steps of the first prior from each start, of all that are compared, and of the best
+#: steps of the first prior, of the others, and of the best
 FIRST_STEPS, STEPS, LAST_STEPS = 40, 12, 20
 #: logarithms of the length scale at the start for one column, and its standard deviation
-SCALE, SCALE_SPREAD = math.log(1.2), 1.4
-#: how much shorter scales are at a second start, in logarithms, and by how much the logarithm of
-#: the likelihood it leads to must be larger: from long scales no way leads to fast waves
-SHORTER, LEAD = 2.8, 4.0
+SCALE, SCALE_SPREAD = math.log(0.6), 1.7
 #: for every variance, noise third, its logarithm at the start, the standard deviation, and its ends
 VARIANCES = ((0.0, 2.5, -9.0, 6.0), (-1.0, 3.0, -9.0, 6.0), (-3.0, np.inf, -14.0, 2.0),
              (-1.0, 3.0, -9.0, 6.0))  # fmt: skip
@@ -267,15 +264,9 @@ class Likelihood:
         away = (parameters - self.start) / self.spread
         return value + 0.5 * float(away @ away), gradient + away / self.spread
 
-    def maximise(self, start: Array | float, steps: int) -> tuple[Array, float]:
-        """Return the best parameters after some steps, and the logarithm of their likelihood.
-
-        A number for a start is how much shorter scales are than the prior's.
-        """
-        if isinstance(start, float):
-            shorter, start = start, self.start.copy()
-            start[: self.n_columns] -= shorter
-        begin = np.clip(start, *self.ends.T)
+    def maximise(self, start: Array | None, steps: int) -> tuple[Array, float]:
+        """Return the best parameters after some steps, and the logarithm of their likelihood."""
+        begin = np.clip(self.start if start is None else start, *self.ends.T)
         found = minimize(self, begin, jac=True, method="L-BFGS-B", bounds=self.ends,
                          options={"maxiter": steps})  # fmt: skip
         return found.x, -float(found.fun)
@@ -298,7 +289,7 @@ def learn(
     is_open = np.isnan(candidates[0].smoothness)
 
     def maximise(
-        candidate: Candidate, nu: float, most: int, start: Array | float, steps: int
+        candidate: Candidate, nu: float, most: int, start: Array | None, steps: int
     ) -> tuple[float, Candidate, float, Array]:
         smoothness, part = np.where(is_open, nu, candidate.smoothness), min(most, n_rows) / n_rows
         rows, goal, own = candidate.take(slice(0, most)), target[:most], weight[:most]
@@ -306,16 +297,11 @@ def learn(
         found, merit = likelihood.maximise(start, steps)
         return merit, candidate, nu, found
 
-    smoothness = SMOOTHNESS if is_open.any() else SMOOTHNESS[:1]
-    long, short = (
-        maximise(candidates[0], smoothness[0], n_compared, shorter, FIRST_STEPS)
-        for shorter in (0.0, SHORTER)
-    )
-    start, compared = (short if short[0] > long[0] + LEAD else long)[-1], []
+    start, steps, compared = None, FIRST_STEPS, []
     for candidate in candidates:
-        for nu in smoothness:
-            compared.append(maximise(candidate, nu, n_compared, start, STEPS))
-            start = compared[0][-1]
+        for nu in SMOOTHNESS if is_open.any() else SMOOTHNESS[:1]:
+            compared.append(maximise(candidate, nu, n_compared, start, steps))
+            start, steps = compared[0][-1], STEPS
     best = max(compared, key=lambda each: each[0])
     if n_rows > n_compared:
         best = maximise(*best[1:3], n_refined, best[3], LAST_STEPS)
@@ -325,5 +311,5 @@ def learn(
     tried: list[Kept] = [
         {"scaling": each.scaling, "nu": nu, "evidence": merit} for merit, each, nu, _ in compared
     ]
-    chosen = np.where(is_open, nu, candidate.smoothness)
-    return Prior(found, chosen, is_open, candidate.scaling, tried)
+    smoothness = np.where(is_open, nu, candidate.smoothness)
+    return Prior(found, smoothness, is_open, candidate.scaling, tried)
