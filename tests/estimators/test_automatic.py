@@ -8,6 +8,7 @@ from sklearn.metrics import r2_score
 import qtkm
 from qtkm import QTKMClassifier, QTKMRegressor
 from qtkm.estimators import automatic, defaults, held_out, memory, mixing
+from qtkm.networks import column_tables
 
 
 def settings(**more):
@@ -297,6 +298,8 @@ def test_the_more_columns_the_fewer_functions_each_and_products_have_an_end(monk
     monkeypatch.setattr(automatic, "MOST_COLUMNS", 2)
     model = QTKMRegressor(**settings()).fit(X, y)
     assert (model.rank_, model.message_) == (0, "More than 2 columns: main effects alone.")
+    model = QTKMRegressor(**settings(rank=0)).fit(X, y)
+    assert "columns" not in model.message_
     monkeypatch.setattr(memory, "available", lambda kind: 1_000)
     with pytest.raises(MemoryError, match=r"28 functions, .* take 19 kB .* smaller n_basis"):
         QTKMRegressor(**settings()).fit(X, y)
@@ -332,3 +335,13 @@ def test_a_network_that_a_sample_chose_is_fitted_to_all_rows(monkeypatch):
     first, *_, last = [step["error"] for step in model.history_["path"] if step["rank"] == 8]
     assert last < 0.95 * first  # as all rows tell more
     assert 1 - model.score(*test) < 1.2 * (1 - whole.score(*test))
+
+
+def test_moments_summed_in_parts_have_the_same_bits_on_any_threads(monkeypatch):
+    X, y = table(500)
+    given = settings(rank=4, alpha=1e-3, max_iter=3)
+    whole = QTKMRegressor(**given).fit(X, y).predict(X)
+    monkeypatch.setattr(column_tables, "PARTED", 0)
+    one, three = (QTKMRegressor(**given | {"n_jobs": n}).fit(X, y).predict(X) for n in (1, 3))
+    np.testing.assert_array_equal(one, three)
+    np.testing.assert_allclose(one, whole, atol=1e-7)

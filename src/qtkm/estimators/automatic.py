@@ -329,6 +329,8 @@ class Search:
                 result.status = "converged"
                 result.message = "On held-out rows a network does not improve on the main effects."
                 if self.rank == 0:
+                    result.message = "Main effects alone, without a network: rank=0."
+                if self.n_columns > MOST_COLUMNS and isinstance(model.rank, str):
                     result.message = f"More than {MOST_COLUMNS} columns: main effects alone."
             return self._noted(self._mixed(result, mix))
         results = []

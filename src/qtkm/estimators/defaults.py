@@ -36,12 +36,12 @@ RESIDUALS = ("complex", "real")
 DTYPES = ("float64", "float32")
 #: basis functions of a column and period under a prior; 27 has the digits 9 and 3
 N_BASIS, PERIOD = 27, 2.0
+#: the same without one: rows per column below which they are used
+BANDS = ((40, (4, 10.0)), (150, (16, 4.0)), (5000, (32, 4.0)), (np.inf, (64, 8.0)))
 #: functions of all columns beyond which each of them has fewer than usual
 MOST_FUNCTIONS = 6000
 #: columns beyond which a search has main effects alone: longer products leave the range of numbers
 MOST_COLUMNS = 1000
-#: the same without one: rows per column below which they are used
-BANDS = ((40, (4, 10.0)), (150, (16, 4.0)), (5000, (32, 4.0)), (np.inf, (64, 8.0)))
 #: part of the range of the targets by which a prediction may leave it
 MARGIN = 0.1
 

@@ -69,7 +69,7 @@ def format_bytes(count: float) -> str:
 
 
 def available(kind: str = "SC_AVPHYS_PAGES") -> int:
-    """Return the bytes of free memory, or 4 GB if the machine does not report them."""
+    """Return the bytes of free memory, or of another kind; 4 GB if the machine does not tell."""
     try:
         return os.sysconf(kind) * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
