@@ -70,7 +70,7 @@ def test_folds_give_the_responses_that_a_mix_was_judged_by(noise, monkeypatch):
     assert found
     for mixer, chosen in found:
         unseen = [each.responses(s) for each, s in zip(chosen.unseen, mixer.shards, strict=False)]
-        assert mixer._losses(unseen).mean() == pytest.approx(chosen.error)
+        assert mixer._losses(unseen, mixer.full.parts).mean() == pytest.approx(chosen.error)
 
 
 def test_whole_numbers_as_weights_are_not_taken_for_repeated_rows():

@@ -48,15 +48,10 @@ def test_slopes_are_those_of_finite_differences():
     np.testing.assert_allclose(likelihood(at)[1], slopes, rtol=1e-4, atol=1e-4)
 
 
-def test_it_is_the_likelihood_of_a_gaussian_process():
-    rng = np.random.default_rng(1)
-    rows = make_rows(12)
-    rows.missing[:] = False
-    target, weight = rng.standard_normal((12, 1)), np.ones(12)
-    likelihood = Likelihood(rows, target, weight, np.full(4, 1.5), 0.0, serial)
-    at = likelihood.start
-    scale, (product, slope, noise, smooth) = np.exp(at[0]), np.exp(at[-4:])
-    kernel, total = np.full((12, 12), product), np.zeros((12, 12))
+def dense(rows, at):
+    """Matrix of a Gaussian process with one length scale, shares of one half, smoothness 3/2."""
+    n, scale, (product, slope, noise, smooth) = len(rows.places), np.exp(at[0]), np.exp(at[-4:])
+    kernel, total = np.full((n, n), product), np.zeros((n, n))
     for d in range(4):
         distance = np.abs(rows.places[:, d, None] - rows.places[:, d])
         if d == 2:
@@ -65,10 +60,65 @@ def test_it_is_the_likelihood_of_a_gaussian_process():
         kernel, total = kernel * (0.5 + 0.5 * own), total + own
     z = (rows.plain - rows.plain.mean(axis=0))[:, :3] / rows.plain.std(axis=0)[:3]
     whole = kernel + slope * z @ z.T + smooth * total / 4 + CONSTANT
-    whole += (noise + JITTER) * np.eye(12)
+    return whole + (noise + JITTER) * np.eye(n)
+
+
+def whole_rows(n):
+    rows = make_rows(n)
+    rows.missing[:] = False
+    return rows
+
+
+def test_it_is_the_likelihood_of_a_gaussian_process():
+    rows, target = whole_rows(12), np.random.default_rng(1).standard_normal((12, 1))
+    likelihood = Likelihood(rows, target, np.ones(12), np.full(4, 1.5), 0.0, serial)
+    at = likelihood.start
+    whole = dense(rows, at)
     expected = multivariate_normal(np.zeros(12), whole).logpdf(target[:, 0])
     constant = 0.5 * 12 * np.log(2 * np.pi)
     assert -likelihood(at)[0] == pytest.approx(expected + constant)
+
+
+def test_evidence_integrates_over_the_parameters_by_the_mean_curvature():
+    rows = whole_rows(12)
+    at = Likelihood(rows, np.zeros((12, 1)), np.ones(12), np.full(4, 1.5), 0.0, serial).start
+    # outputs whose mean square is that of the process: curvatures are their expected values
+    target = np.sqrt(12) * np.linalg.cholesky(dense(rows, at))
+    likelihood = Likelihood(rows, target, np.ones(12), np.full(4, 1.5), 0.0, serial)
+    curvature = approx_fprime(at, lambda point: likelihood(point)[1], 1e-5)
+    curvature -= np.diag(1 / likelihood.spread**2)
+    spread = np.minimum(likelihood.spread, 1e6)
+    spread[-2] = 1.0  # of the noise, about which the prior says nothing
+    taken = np.linalg.slogdet(np.eye(len(at)) + spread[:, None] * curvature * spread)[1]
+    assert likelihood.evidence(at) == pytest.approx(-likelihood(at)[0] - taken / 2, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("truth", "parts"),
+    [
+        (lambda x: 0 * x[:, 0], [False, False, True, False]),
+        (lambda x: x @ np.arange(1, 7), [False, True, True, False]),
+        (lambda x: np.sin(4 * x).sum(axis=1), [False, None, True, True]),
+        (lambda x: 3 * np.sin(4 * x[:, 0]) * np.cos(3 * x[:, 1]), None),
+    ],
+)
+def test_kernels_with_fewer_parts_are_preferred_where_these_explain_the_rows(truth, parts):
+    rng = np.random.default_rng(5)
+    x = rng.uniform(-1, 1, (120, 6))
+    y = truth(x)[:, None] + 0.3 * rng.standard_normal((120, 1))
+    none, numbers = np.full(6, np.nan), np.ones(6, dtype=bool)
+    rows = Candidate(
+        (x + 1) / 2, x, np.zeros(x.shape, dtype=bool), numbers, ~numbers, none, none, none, 0.1
+    )
+    prior = learn([rows], (y - y.mean()) / y.std(), np.ones(120), 0.0, serial)
+    if parts is None:
+        assert prior.simpler is None
+        return
+    assert prior.weight > 0.5
+    known = [each is None or (variance > 0) == each
+             for each, variance in zip(parts, prior.simpler.variances, strict=True)]  # fmt: skip
+    assert all(known)
+    assert prior.simpler.n_learned == 12 * parts[3] + (prior.simpler.variances > 0).sum()
 
 
 def test_a_weight_of_two_is_a_row_that_occurs_twice():

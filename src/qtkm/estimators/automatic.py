@@ -244,7 +244,7 @@ class Search:
         """Whether a network is too far behind the full-rank model to be worth more time."""
         if self.mixer is None or self.n_rows > full_rank.MOST_ALONE:
             return False
-        return best.error > HOPELESS * self.mixer.error
+        return best.error > HOPELESS * self.mixer.full.error
 
     def _is_useless(self, best: Trial) -> bool:
         """Whether held-out rows ask for the full-rank model without the network."""
@@ -319,7 +319,7 @@ class Search:
         judged = zip(self.aside, self.folds, unseen, strict=True)
         prepared.held_out = [(rows, fold.held_out, each) for rows, fold, each in judged]
         if self.prior is not None:
-            prepared.n_chosen = len(self.prior.parameters)
+            prepared.n_chosen = self.prior.n_learned
         prepared.objective = objective = with_rank(prepared.objective, best.rank, best.size)
         if best.rank == 0:
             whole = fit_main_effects(objective)
@@ -404,13 +404,16 @@ class Search:
             return result
         prepared = self.prepared
         objective, network = prepared.objective, self.network
-        if mix.share == 0:
-            result.cores = mix.shrunk(result.cores, mix.factor)
-            return result
-        assert network is not None
         # with all main effects, including those the last update of a network has left out
         whole = objective.at(result.cores, objective.precisions[: self.n_columns])
         result.cores = mix.cores(result.cores, whole, objective.loss)
+        beside = ""
+        if mix.weight:
+            beside = f", averaged with a model of main effects ({100 * mix.weight:.0f} %)"
+        if not mix.share:
+            result.message = f"{result.message.removesuffix('.')}{beside}."
+            return result
+        assert network is not None
         if prepared.member is None:
             prepared.member = network.states[0].cores, network.states[0].precisions
         cores, precisions = prepared.member
@@ -427,17 +430,18 @@ class Search:
         inputs = prepared.inputs.with_maps([column.feature_map for column in columns])
         prepared.reading = replace(prepared.reading, inputs=inputs)
         self.path.append({
-            "rank": rank, "alpha": mix.size / objective.total_weight, "error": mix.error,
+            "rank": rank, "alpha": mix.full.size / objective.total_weight, "error": mix.error,
             "seconds": time.perf_counter() - self.begin, "share": mix.share,
-            "kept": mix.kept, "factor": mix.factor,
+            "kept": mix.kept, "factor": mix.factor, "simpler": mix.weight,
         })  # fmt: skip
         if result.status == "converged":
             other = "a network" if objective.network.rank else "the main effects"
-            beside = f" and {other} ({100 * mix.kept:.0f} %)" if mix.kept else ""
-            beside = f" for what {other} cannot explain" if mix.kept == 1 else beside
+            what = f" and {other} ({100 * mix.kept:.0f} %)" if mix.kept else ""
+            what = f" for what {other} cannot explain" if mix.kept == 1 else what
+            n_terms = len(mix.full.sections.centres)
             result.message = (
-                f"Held-out rows chose the full-rank model with {len(mix.sections.centres)} terms "
-                f"(weight {100 * mix.share:.0f} %){beside}."
+                f"Held-out rows chose the full-rank model with {n_terms} terms "
+                f"(weight {100 * mix.share:.0f} %){what}{beside}."
             )
         return result
 

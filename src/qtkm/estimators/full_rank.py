@@ -88,10 +88,12 @@ def learn_prior(search: Any) -> evidence.Prior | None:
         scalings.append("range")
     candidates = [_candidate(objective, rows.codes, scaling) for scaling in scalings]
     scatter = objective.scatter * len(rows) / len(every) / size**2
-    prior = evidence.learn(candidates, target / size, weight, scatter, objective.engine.run)
+    run, are_all = objective.engine.run, len(rows) == len(every)
+    prior = evidence.learn(candidates, target / size, weight, scatter, run, are_all)
     if prior is None:
         return None
-    prior.parameters[-4:] += 2 * np.log(size)
+    for each in filter(None, (prior, prior.simpler)):
+        each.parameters[-4:] += 2 * np.log(size)
     if is_small:  # of more rows a few hundred do not tell what a large network needs
         _reshape(prepared, model, prior)
     return prior

@@ -8,11 +8,13 @@ what the network leaves of them.  Held-out rows choose its target, its penalty a
 
 The first averages two models of noisy rows, the second adds details that a network cannot have.
 Predictions of noise have no use for either: the factor c <= 1 is the slope of the held-out targets
-over their predictions.  The result is one CPD with main effects.
+over their predictions.  Where a kernel with fewer parts may explain the rows as well, f is averaged
+with the model of that kernel, main effects alone.  The result is one CPD with main effects.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -48,20 +50,36 @@ LEAST_SLOPE = 0.95
 
 
 @dataclass
+class FullRank:
+    """The full-rank model of a prior on all rows, its penalty in units of one row."""
+
+    sections: Sections
+    parts: list[Part]
+    size: float
+    error: float
+
+    def coefficients(self, loss: Any, offsets: Sequence[Array] = ()) -> Array:
+        """Fit to all rows."""
+        factor = factorize(self.parts, self.size, loss, self.sections.run)
+        assert factor is not None  # fewer rows could be solved for
+        return solve(factor, self.parts, self.size, loss, offsets)
+
+
+@dataclass
 class Mix:
     """What held-out rows ask for; see the module.
 
-    `parts` and `shards` are all rows, `size` is the penalty of the full-rank model in units of one
-    row, `share` and `kept` are the parts of that model and of the network, `centre` is what
+    `shards` are all rows, `share` and `kept` are the parts of the full-rank model and of the
+    network, `weight` is that of the `simpler` model of main effects beside both, `centre` is what
     predictions are drawn to, `unseen` gives for every fold responses of rows that it has not seen,
     and `error` is the mean loss of the held-out rows.  A network that is kept as a whole leaves the
     full-rank model what it does not explain.
     """
 
-    sections: Sections
-    parts: list[Part]
+    full: FullRank
+    simpler: FullRank | None
+    weight: float
     shards: list[Shard]
-    size: float
     share: float
     kept: float
     factor: float
@@ -70,47 +88,53 @@ class Mix:
     error: float
 
     def cores(self, cores: Cores, iterate: Any, loss: Any) -> Cores:
-        """Cores of the mix, one level per column, of those of a network, main effects last."""
-        offsets = [iterate.responses(each).real for each in self.shards] if self.kept == 1 else ()
-        factor = factorize(self.parts, self.size, loss, self.sections.run)
-        assert factor is not None  # fewer rows could be solved for
-        found = solve(factor, self.parts, self.size, loss, offsets)
-        own = self.factor * self.kept
-        *inner, effects = self.shrunk([*one_level(cores[:-1]), cores[-1]], own)
-        *terms, more = self.sections.cores(self.factor * self.share * found)
-        if inner and own > 0:
-            terms = [join(a, b) for a, b in zip(inner, terms, strict=True)]
-        return [*terms, [a + b for a, b in zip(effects, more, strict=True)]]
+        """Cores of the mix, of those of a network, main effects last.
 
-    def shrunk(self, cores: Cores, factor: float) -> Cores:
-        """Cores with a multiple of the response, drawn to the centre by the factor c."""
-        *inner, effects = cores
-        effects = [factor * each for each in effects]
-        effects[-1] = effects[-1] + (1 - self.factor) * self.centre
-        last = len(self.sections.columns)
-        if len(inner) > last:
-            inner[last] = factor * inner[last]
-        elif inner:
-            inner[0] = [factor * inner[0][0], *inner[0][1:]]
-        return [*inner, effects]
+        With terms of full rank there is one level per column.
+        """
+        rest = (1 - self.weight) * self.factor
+        own = rest * self.kept
+        *terms, effects = cores
+        parts = [[own * each for each in effects]]
+        if self.share:
+            offsets = [iterate.responses(s).real for s in self.shards] if self.kept == 1 else ()
+            found = self.full.coefficients(loss, offsets)
+            *more, effects = self.full.sections.cores(rest * self.share * found)
+            parts.append(effects)
+            if terms and own:
+                terms = self._scaled(one_level(terms), own)
+                more = [join(a, b) for a, b in zip(terms, more, strict=True)]
+            terms = more
+        elif terms:
+            terms = self._scaled(terms, own)
+        if self.simpler is not None:
+            found = self.simpler.coefficients(loss)
+            parts += self.simpler.sections.cores(self.weight * found)
+        effects = [sum(each) for each in zip(*parts, strict=True)]
+        effects[-1] = effects[-1] + (1 - self.weight) * (1 - self.factor) * self.centre
+        return [*terms, effects]
+
+    def _scaled(self, terms: Cores, factor: float) -> Cores:
+        """Terms times a factor, in the output core if there is one."""
+        *others, last = terms
+        if len(terms) > len(self.full.sections.columns):
+            return [*others, factor * last]
+        return [*others, [factor * last[0], *last[1:]]]
 
 
 @dataclass
 class Unseen:
-    """Responses of the mix of one fold."""
+    """Responses of the mix of one fold: those of a network and of models of full rank."""
 
     network: Any
-    sections: Sections
-    coefficients: Array
     kept: float
-    factor: float
-    centre: Array
+    others: list[tuple[Sections, Array]]
+    constant: Array
 
     def responses(self, shard: Shard) -> Array:
         """Responses of a shard's rows."""
-        other = self.sections.design(shard.codes) @ self.coefficients
-        mixed = self.kept * self.network.responses(shard).real + other
-        return self.centre + self.factor * (mixed - self.centre)
+        mixed = self.constant + self.kept * self.network.responses(shard).real
+        return sum((each.design(shard.codes) @ own for each, own in self.others), start=mixed)
 
 
 class Mixer:
@@ -137,21 +161,33 @@ class Mixer:
             prior = self._compared(prior, min(1.0, COMPARED / n_rows))
         numbers = MOST_NUMBERS if self.loss.is_quadratic else MOST_NUMBERS_READ
         most = min(MOST_CENTRES, numbers // n_rows, int((MOST_WORK / n_rows) ** 0.5))
-        self.prior, (self.error, self.size) = prior, self._solve(prior, self.shards, most)
-        self.factors = self._factors(len(self.folds), self.size)
+        self.prior, self.full = prior, self._solve(prior, self.shards, most)
+        self.factors = self._factors(self.full, self.full.size, len(self.folds))
+        self.simpler, self.simpler_factors = None, []
+        if prior.simpler is not None:  # its likelihood has seen all rows, and so its noise stands
+            simpler = self._sections(prior.simpler, self.shards, most)
+            self.simpler_factors = self._factors(simpler, simpler.size, len(self.folds))
+            if not any(each is None for each in self.simpler_factors):
+                self.simpler = simpler
 
-    def _solve(self, prior: Any, shards: Sequence[Shard], most: int) -> tuple[float, float]:
-        """Make the sections of a prior; return the least error of held-out rows and its penalty."""
+    def _solve(self, prior: Any, shards: Sequence[Shard], most: int) -> FullRank:
+        """Return the model of a prior, at the penalty of the least error of held-out rows."""
+        full = self._sections(prior, shards, most)
+        full.error, full.size = _lowest(partial(self._error_at, full), full.size)
+        return full
+
+    def _sections(self, prior: Any, shards: Sequence[Shard], most: int) -> FullRank:
+        """Return the model of a prior, its penalty the noise."""
         every = np.concatenate([shard.codes for shard in shards])
         codes, places = np.unique(every, axis=0, return_inverse=True)
         chosen = _some(len(codes), most)
         kernel = full_prior(prior, self.columns, self.counts)
-        self.sections = Sections(self.columns, kernel, codes[chosen], self.run)
+        sections = Sections(self.columns, kernel, codes[chosen], self.run)
         centre_of = np.full(len(codes), -1)
         centre_of[chosen] = np.arange(len(chosen))
         own = np.split(centre_of[places.ravel()], np.cumsum(list(map(len, shards)))[:-1])
-        self.parts = [Part.of(self.sections, *each) for each in zip(shards, own, strict=True)]
-        return _lowest(self._error_at, float(np.clip(prior.noise, LEAST, GREATEST)))
+        parts = [Part.of(sections, *each) for each in zip(shards, own, strict=True)]
+        return FullRank(sections, parts, float(np.clip(prior.noise, LEAST, GREATEST)), np.inf)
 
     def _compared(self, prior: evidence.Prior, part: float) -> evidence.Prior:
         """Return a prior with the smoothness and length scales that a part of the rows asks for.
@@ -161,47 +197,50 @@ class Mixer:
         shards = [shard.take(_alike(shard.codes, part)) for shard in self.shards]
         if min(map(len, shards)) < 2:
             return prior
-        error, size = self._solve(prior, shards, COMPARED)
+        best = found = self._solve(prior, shards, COMPARED)
         steps = [prior.rough(), prior]
         while steps:
-            other = steps.pop(0).scaled(SHORTER, size)
-            new, size = self._solve(other, shards, COMPARED)
-            if new < error * (1 - GAIN):
-                prior, error, steps = other, new, [other]
-        return prior.scaled(1.0, size)
+            other = steps.pop(0).scaled(SHORTER, found.size)
+            found = self._solve(other, shards, COMPARED)
+            if found.error < best.error * (1 - GAIN):
+                prior, best, steps = other, found, [other]
+        return prior.scaled(1.0, found.size)
 
     def _others(self, fold: int, every: Sequence[Any]) -> list[Any]:
         """Return what belongs to the parts that a fold does not hold out."""
         return [each for i, each in enumerate(every) if i != fold]
 
-    def _factors(self, count: int, size: float) -> list[Any]:
+    def _factors(self, full: FullRank, size: float, count: int) -> list[Any]:
         """Return the factors of the problems of some folds."""
 
         def factor(fold: int) -> Any:
-            return factorize(self._others(fold, self.parts), size, self.loss, self.run)
+            return factorize(self._others(fold, full.parts), size, self.loss, self.run)
 
         return self.run(factor, range(count))
 
-    def _fits(self, factors: Sequence[Any], size: float, offsets: Sequence[Any] = ()) -> list[Any]:
+    def _fits(
+        self, full: FullRank, factors: Sequence[Any], size: float, offsets: Sequence[Any] = ()
+    ) -> list[Any]:
         """Return the coefficients of some folds, each of the rows that it does not hold out."""
 
         def fit(fold: int) -> Any:
             rest = self._others(fold, offsets[fold]) if offsets else ()
-            return solve(factors[fold], self._others(fold, self.parts), size, self.loss, rest)
+            return solve(factors[fold], self._others(fold, full.parts), size, self.loss, rest)
 
         return self.run(fit, range(len(factors)))
 
-    def _error_at(self, size: float) -> float:
+    def _error_at(self, full: FullRank, size: float) -> float:
         """Mean loss of the held-out rows of some folds at a penalty."""
         interruption.check()
-        factors = self._factors(min(COMPARED_FOLDS, len(self.folds)), size)
+        factors = self._factors(full, size, min(COMPARED_FOLDS, len(self.folds)))
         if any(each is None for each in factors):
             return np.inf
-        return float(self._losses(self._unseen(self._fits(factors, size))).mean())
+        unseen = self._unseen(full, self._fits(full, factors, size))
+        return float(self._losses(unseen, full.parts).mean())
 
-    def _unseen(self, fits: Sequence[Any]) -> list[Array]:
+    def _unseen(self, full: FullRank, fits: Sequence[Any]) -> list[Array]:
         """Responses of the held-out rows of some folds."""
-        return [part.design @ fit for part, fit in zip(self.parts, fits, strict=False)]
+        return [part.design @ fit for part, fit in zip(full.parts, fits, strict=False)]
 
     def mix(self, best: Any) -> Mix | None:
         """Return the best mix with a trial; None where that alone is as good.
@@ -217,36 +256,44 @@ class Mixer:
         iterates = [fold.at(state)[1] for fold, state in pairs]
         responses = [[i.responses(shard).real for shard in self.shards] for i in iterates]
         own = [each[fold] for fold, each in enumerate(responses)]  # of the rows held out
-        alone = float(self._losses(own).mean())
+        full, parts = self.full, self.full.parts
+        alone = float(self._losses(own, parts).mean())
         found, fits = [(alone, 0.0, 1.0, own)], {}
         for of_rest in (False, True):
-            fits[of_rest] = self._fits(self.factors, self.size, responses if of_rest else ())
-            unseen = self._unseen(fits[of_rest])
+            offsets = responses if of_rest else ()
+            fits[of_rest] = self._fits(full, self.factors, full.size, offsets)
+            unseen = self._unseen(full, fits[of_rest])
             for share in SHARES:
                 kept = 1.0 if of_rest else 1 - share
                 both = [kept * a + share * b for a, b in zip(own, unseen, strict=True)]
-                found.append((float(self._losses(both).mean()), share, kept, both))
+                found.append((float(self._losses(both, parts).mean()), share, kept, both))
         error, share, kept, mixed = min(found, key=lambda each: each[0])
         if alone - error < GAIN * alone:
             error, share, kept, mixed = found[0]
         factor, centre = self._slope(mixed)
-        if share == 0 and factor == 1:
+        if share == 0 and factor == 1 and self.simpler is None:
             return None
-        mixed = [centre + factor * (each - centre) for each in mixed]
+        weight = 0.0 if self.simpler is None else self.prior.weight
+        rest = (1 - weight) * factor
         of_folds = [
-            Unseen(iterate, self.sections, share * fit, kept, factor, centre)
+            Unseen(iterate, rest * kept, [(full.sections, rest * share * fit)],
+                   (1 - weight) * (1 - factor) * centre)
             for iterate, fit in zip(iterates, fits[kept == 1], strict=True)
-        ]
-        error = float(self._losses(mixed).mean())
+        ]  # fmt: skip
+        if self.simpler is not None:
+            fits_of_simpler = self._fits(self.simpler, self.simpler_factors, self.simpler.size)
+            for each, fit in zip(of_folds, fits_of_simpler, strict=True):
+                each.others.append((self.simpler.sections, weight * fit))
+        unseen = [each.responses(s) for each, s in zip(of_folds, self.shards, strict=False)]
+        error = float(self._losses(unseen, parts).mean())
         return Mix(
-            self.sections, self.parts, self.shards, self.size, share, kept, factor, centre,
-            of_folds, error,
-        )  # fmt: skip
+            full, self.simpler, weight, self.shards, share, kept, factor, centre, of_folds, error
+        )
 
-    def _losses(self, unseen: Sequence[Any]) -> Array:
+    def _losses(self, unseen: Sequence[Any], parts: Sequence[Part]) -> Array:
         """Losses of held-out rows, times their weights over the mean weight."""
         losses, weights = [], []
-        for response, part in zip(unseen, self.parts, strict=False):
+        for response, part in zip(unseen, parts, strict=False):
             if self.limits is not None:
                 response = np.clip(response, *self.limits)
             losses.append(self.loss.value(response, part.target))
@@ -256,7 +303,7 @@ class Mixer:
 
     def _slope(self, unseen: Sequence[Array]) -> tuple[float, Array]:
         """Slope of held-out targets over predictions, at most 1, and the mean of the targets."""
-        parts = self.parts[: len(unseen)]
+        parts = self.full.parts[: len(unseen)]
         target = np.concatenate([part.target for part in parts])
         weight = np.concatenate([part.weight for part in parts])
         centre = weight @ target / weight.sum()

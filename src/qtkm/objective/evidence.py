@@ -8,17 +8,23 @@ has main effects (slopes z_d of the standardized columns and smooth functions) b
 interactions.  Length scale and share a_d of every column, the four variances and the noise are
 those of the largest marginal likelihood of some rows, times a weak prior that lets scales grow with
 the number of columns.  Smoothness, and whether columns are warped, are compared by it, too.
+
+The largest likelihood favours many parameters: interactions of all columns describe a few rows of a
+linear truth, or of noise, best.  So kernels without some of the parts are compared by their
+evidence, the likelihood integrated over the parameters in Laplace's approximation.
 Evidence for the numbers here is in docs/decisions/0021-evidence.md.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 from scipy.optimize import minimize
+from scipy.special import expit
 
 from ..protocols import Kept, Run, Span
 
@@ -42,6 +48,13 @@ SCALES, SHARES, SHARE_SPREAD = (-3.5, 3.0), (-7.0, 7.0), 2.0
 CONSTANT, JITTER = 1.0, 1e-8
 #: failed factorization: so unlikely that a search turns back
 REFUSED = 1e10
+#: parts of the kernels that are compared: product, slopes, noise, smooth main effects
+PARTS = ((True, True, True, True), (False, True, True, True), (False, True, True, False),
+         (False, False, True, False))  # fmt: skip
+#: most that integration over a parameter takes from the logarithm of the evidence, about
+MOST_TAKEN = 3.0
+#: what differences of evidence are divided by, since priors are rough guesses, and the least weight
+TEMPERATURE, LEAST_WEIGHT = 4.0, 0.05
 
 
 def matern(distance: Array, nu: float) -> tuple[Array, Array]:
@@ -114,6 +127,9 @@ class Prior:
     is_open: NDArray[np.bool_]
     scaling: str
     tried: list[Kept] = field(default_factory=list)
+    #: the best prior with fewer parts, and its weight in a mean of both
+    simpler: "Prior | None" = None
+    weight: float = 0.0
 
     @property
     def _n(self) -> int:
@@ -138,6 +154,12 @@ class Prior:
     def noise(self) -> float:
         """Variance of the noise."""
         return float(self.variances[2])
+
+    @property
+    def n_learned(self) -> int:
+        """Number of parameters that the kernel depends on."""
+        is_there = self.variances > 0
+        return int(is_there.sum()) + 2 * self._n * bool(is_there[0] or is_there[3])
 
     def describe(self) -> list[Kept]:
         """Return it as plain values, first what all columns share, then what each has."""
@@ -167,7 +189,7 @@ class Likelihood:
 
     def __init__(
         self, rows: Candidate, target: Array, weight: Array, smoothness: Array, scatter: float,
-        run: Run,
+        run: Run, parts: Sequence[bool] = PARTS[0],
     ):  # fmt: skip
         n, self.n_columns = rows.places.shape
         #: repetitions of rows, and the squares in which their targets differ
@@ -192,9 +214,12 @@ class Likelihood:
         spread = rows.plain.std(axis=0)
         z = (rows.plain - rows.plain.mean(axis=0)) / np.where(spread > 0, spread, np.inf)
         self.linear = (z @ z.T).ravel()[self.pairs]
-        #: kernels of the columns, what they are multiplied by, and their slopes: kept from call to
-        #: call, because the system takes longer to provide new memory than to fill it
-        self.own, self.factor, self.change = np.empty((3, self.n_columns, len(first)))
+        #: kernels of the columns and their slopes, which become the changes of the matrix by shares
+        #: and scales: kept from call to call, because the system takes longer to provide new memory
+        #: than to fill it
+        self.own, self.factor, self.change = np.zeros((3, self.n_columns, len(first)))
+        #: variances whose parts there are, and parameters that the kernel depends on
+        self.parts = np.array(parts)
         start, spread, low, high = np.array(VARIANCES).T
         count = self.n_columns
         scale = SCALE + 0.5 * math.log(count)
@@ -208,14 +233,19 @@ class Likelihood:
         ends = np.repeat([SCALES, SHARES], count, axis=0)
         ends = np.where(np.isnan(given)[:, None], ends, given[:, None])
         self.ends = np.concatenate([ends, np.column_stack([low, high])])
+        is_free = np.append(np.repeat(parts[0] or parts[3], 2 * count), self.parts)
+        self.is_free = is_free & (self.ends[:, 0] < self.ends[:, 1])
 
-    def __call__(self, parameters: Array) -> tuple[float, Array]:
-        """Return -log(likelihood · prior) and its gradient."""
-        count, (n, n_outputs) = self.n_columns, self.target.shape
+    def _matrix(self, parameters: Array) -> tuple[Array, Array]:
+        """Return the matrix, and pairs of the variances' parts; `own`, `change` become changes."""
+        count, n = self.n_columns, len(self.target)
         scales, shares = np.exp(parameters[:count]), 1 / (1 + np.exp(-parameters[count:-4]))
-        product, slope, noise, smooth = np.exp(parameters[-4:])
+        product, slope, noise, smooth = variances = self.parts * np.exp(parameters[-4:])
+        pairs = np.zeros((4, len(self.linear)))
+        pairs[0], pairs[1] = product * self.gaps, slope * self.linear
+        pairs[2, self.is_diagonal] = noise / self.weight
 
-        def of_column(d: int) -> None:
+        def compute(d: int) -> None:
             if self.distances[d].dtype == bool:
                 np.subtract(1.0, self.distances[d], out=self.own[d])
             else:
@@ -224,45 +254,74 @@ class Likelihood:
             np.multiply(self.own[d], shares[d], out=self.factor[d])
             self.factor[d] += 1 - shares[d]
 
-        self.run(of_column, range(count))
-        kernel, total = product * self.gaps, np.zeros(len(self.linear))
-        for factor, own in zip(self.factor, self.own, strict=True):
-            kernel *= factor
-            total += own
+        def differentiate(d: int) -> None:
+            apart = np.divide(pairs[0], self.factor[d], out=self.factor[d])
+            self.own[d] -= 1
+            self.own[d] *= apart
+            self.own[d] *= shares[d] * (1 - shares[d])
+            apart *= shares[d]
+            apart += smooth / count
+            self.change[d] *= apart
+
+        if variances[0] or variances[3]:
+            self.run(compute, range(count))
+            for factor, own in zip(self.factor, self.own, strict=True):
+                pairs[0] *= factor
+                pairs[3] += own
+            pairs[3] *= smooth / count
+            self.run(differentiate, range(count))
         matrix = np.zeros((n, n))
-        matrix.ravel()[self.pairs] = (
-            kernel + slope * self.linear + (smooth / count) * total + CONSTANT)  # fmt: skip
-        matrix[np.diag_indices(n)] += noise / self.weight + JITTER
+        matrix.ravel()[self.pairs] = pairs.sum(axis=0) + CONSTANT
+        matrix[np.diag_indices(n)] += JITTER
+        return matrix, pairs
+
+    def __call__(self, parameters: Array) -> tuple[float, Array]:
+        """Return -log(likelihood · prior) and its gradient."""
+        n_outputs = self.target.shape[1]
+        matrix, pairs = self._matrix(parameters)
         # LAPACK reads columns first: the lower triangle is the upper one there
         root, failed = lapack.dpotrf(matrix.T, lower=0, clean=0, overwrite_a=1)
         if failed:
             return REFUSED, np.zeros_like(parameters)
         solved = lapack.dpotrs(root, self.target, lower=0)[0]
-        value = 0.5 * float((self.target * solved).sum())
+        rest = 0.5 * self.scatter * math.exp(-parameters[-2])
+        value = 0.5 * float((self.target * solved).sum()) + rest
         value += n_outputs * float(np.log(np.diagonal(root)).sum())
-        value += 0.5 * (self.repeated * float(parameters[-2]) + self.scatter / noise)
+        value += 0.5 * self.repeated * float(parameters[-2])
         inverse = lapack.dpotri(root, lower=0, overwrite_c=1)[0].T
         slopes = (n_outputs * inverse - solved @ solved.T).ravel()[self.pairs]
         slopes[self.is_diagonal] *= 0.5
-        gradient, weighted = np.zeros_like(parameters), slopes * kernel
+        gradient = np.concatenate([each @ slopes for each in (self.change, self.own, pairs)])
+        gradient[-2] += 0.5 * self.repeated - rest
+        away = np.where(self.is_free, parameters - self.start, 0) / self.spread
+        gradient = np.where(self.is_free, gradient, 0) + away / self.spread
+        return value + 0.5 * float(away @ away), gradient
 
-        def differentiate(d: int) -> None:
-            share = shares[d]
-            apart = np.divide(weighted, self.factor[d], out=self.factor[d])
-            if self.distances[d].dtype != bool:
-                change = self.change[d]
-                gradient[d] = share * (apart @ change) + (slopes @ change) * (smooth / count)
-            gradient[count + d] = (apart @ self.own[d] - apart.sum()) * share * (1 - share)
+    def evidence(self, parameters: Array) -> float:
+        """Logarithm of the evidence around the best parameters, with Fisher's information.
 
-        self.run(differentiate, range(count))
-        gradient[-4:] = (
-            weighted.sum(), slope * (slopes @ self.linear),
-            noise * float(slopes[self.is_diagonal] @ (1 / self.weight))
-            + 0.5 * (self.repeated - self.scatter / noise),
-            (slopes @ total) * (smooth / count),
-        )  # fmt: skip
-        away = (parameters - self.start) / self.spread
-        return value + 0.5 * float(away @ away), gradient + away / self.spread
+        Integration takes log(det(I + information·spread²)) / 2 from log(likelihood · prior).
+        """
+        free = np.flatnonzero(self.is_free)
+        matrix, pairs = self._matrix(parameters)
+        try:
+            root = np.linalg.inv(np.linalg.cholesky(matrix))
+        except np.linalg.LinAlgError:
+            return -REFUSED
+        changes = np.concatenate([self.change, self.own, pairs])[free]
+        twice = np.where(self.is_diagonal, 1.0, math.sqrt(2.0))
+
+        def whiten(i: int) -> None:
+            change = np.zeros_like(matrix)
+            change.ravel()[self.pairs] = changes[i]
+            change += np.tril(change, -1).T
+            changes[i] = (root @ change @ root.T).ravel()[self.pairs] * twice
+
+        self.run(whiten, range(len(free)))
+        information = 0.5 * self.target.shape[1] * (changes @ changes.T)
+        spread = np.where(np.isfinite(self.spread), self.spread, 1.0)[free]
+        taken = np.linalg.slogdet(np.eye(len(free)) + spread[:, None] * information * spread)[1]
+        return -self(parameters)[0] - 0.5 * float(taken)
 
     def maximise(self, start: Array | None, steps: int) -> tuple[Array, float]:
         """Return the best parameters after some steps, and the logarithm of their likelihood."""
@@ -273,13 +332,15 @@ class Likelihood:
 
 
 def learn(
-    candidates: Sequence[Candidate], target: Array, weight: Array, scatter: float, run: Run
-) -> Prior | None:
+    candidates: Sequence[Candidate], target: Array, weight: Array, scatter: float, run: Run,
+    are_all: bool = True,
+) -> Prior | None:  # fmt: skip
     """Return the likeliest prior, or None where there is none.
 
     Candidates are the same rows under several scalings, in any order that says nothing.  Targets
     (n, n_outputs) are in units of their standard deviation, weights (n,) say how many rows each
     stands for, and `scatter` is the sum of the squares in which targets of merged rows differ.
+    Kernels with fewer parts are compared if these `are_all` rows of a table.
     """
     count, n_rows = candidates[0].places.shape[1], len(target)
     n_compared, n_refined = (
@@ -288,13 +349,17 @@ def learn(
     )
     is_open = np.isnan(candidates[0].smoothness)
 
+    def likelihood(
+        candidate: Candidate, nu: float, most: int, parts: Sequence[bool] = PARTS[0]
+    ) -> Likelihood:
+        smoothness, part = np.where(is_open, nu, candidate.smoothness), min(most, n_rows) / n_rows
+        rows, goal, own = candidate.take(slice(0, most)), target[:most], weight[:most]
+        return Likelihood(rows, goal, own, smoothness, scatter * part, run, parts)
+
     def maximise(
         candidate: Candidate, nu: float, most: int, start: Array | None, steps: int
     ) -> tuple[float, Candidate, float, Array]:
-        smoothness, part = np.where(is_open, nu, candidate.smoothness), min(most, n_rows) / n_rows
-        rows, goal, own = candidate.take(slice(0, most)), target[:most], weight[:most]
-        likelihood = Likelihood(rows, goal, own, smoothness, scatter * part, run)
-        found, merit = likelihood.maximise(start, steps)
+        found, merit = likelihood(candidate, nu, most).maximise(start, steps)
         return merit, candidate, nu, found
 
     start, steps, compared = None, FIRST_STEPS, []
@@ -312,4 +377,28 @@ def learn(
         {"scaling": each.scaling, "nu": nu, "evidence": merit} for merit, each, nu, _ in compared
     ]
     smoothness = np.where(is_open, nu, candidate.smoothness)
-    return Prior(found, smoothness, is_open, candidate.scaling, tried)
+    prior = Prior(found, smoothness, is_open, candidate.scaling, tried)
+    if are_all and n_rows <= n_refined:  # more rows may tell what these do not
+        _simplify(prior, partial(likelihood, candidate, nu, n_rows), merit)
+    return prior
+
+
+def _simplify(
+    prior: Prior, likelihood: Callable[[Sequence[bool]], Likelihood], merit: float
+) -> None:
+    """Find the best prior with fewer parts, and the weight that its evidence asks for."""
+    found, others = prior.parameters, []
+    for parts in PARTS[1:]:
+        model = likelihood(parts)
+        own, value = model.maximise(found, LAST_STEPS)
+        others.append((value, model, own))
+    if merit > max(value for value, *_ in others) + MOST_TAKEN * len(found):
+        return
+    values = [model.evidence(own) for _, model, own in others]
+    best = int(np.argmax(values))
+    gain = values[best] - likelihood(PARTS[0]).evidence(found)
+    weight = float(expit(gain / TEMPERATURE))
+    if weight > LEAST_WEIGHT:
+        _, model, own = others[best]
+        own[-4:][~model.parts] = -np.inf
+        prior.simpler, prior.weight = replace(prior, parameters=own), weight

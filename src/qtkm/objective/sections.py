@@ -128,7 +128,10 @@ class Sections:
         return found
 
     def cores(self, coefficients: Array) -> Cores:
-        """Cores of the CPD, one level per column, main effects last; coefficients of `design`."""
+        """Cores of the CPD, one level per column, main effects last; coefficients of `design`.
+
+        Without a product there are main effects alone.
+        """
         sizes = solve_triangular(self.root, coefficients, lower=True, trans="T")
         is_complex = any(column.feature_map.is_complex for column in self.columns)
         kind, prior = np.complex128 if is_complex else np.float64, self.prior
@@ -142,6 +145,8 @@ class Sections:
             own = column.main_features[centres] - prior.means[d]
             main.append(prior.main[d][:, None] * (own.T @ sizes))
             intercept -= prior.means[d] @ main[-1]
+        if prior.product == 0:
+            return [[*main, intercept]]
         sizes = prior.product * sizes
         if sizes.shape[1] == 1:
             cores[0][0] = cores[0][0] * sizes[:, 0]

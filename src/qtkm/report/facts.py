@@ -181,6 +181,9 @@ def _decisions(model: Any) -> list[list[str]]:
         beside = f" and a network ({last['kept']:.0%})" if last["kept"] else ""
         lines.append(["full rank", f"{last['share']:.0%}{beside}", "exact solution under the "
                       "learned prior, one term per row, chosen on held-out rows"])  # fmt: skip
+    if last.get("simpler"):
+        lines.append(["main effects alone", f"{last['simpler']:.0%}", "weight of a kernel without "
+                      "interactions in the mean, by its evidence"])  # fmt: skip
     if (factor := last.get("factor")) is not None and factor < 1:
         lines.append(["shrinkage", f"times {readable(factor, 3)}", "slope of held-out "
                       "targets over predictions: less is noisier"])  # fmt: skip
