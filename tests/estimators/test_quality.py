@@ -1,5 +1,6 @@
 """A guard on quality: what defaults reach on a real set that an optional package brings along."""
 
+import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.linear_model import RidgeCV
@@ -30,3 +31,13 @@ def test_defaults_tell_kinds_of_iris_apart():
     X, X_test, y, y_test = train_test_split(*load_iris(return_X_y=True), random_state=0)
     model = QTKMClassifier(random_state=0, posterior=False).fit(X, y)
     assert model.score(X_test, y_test) > 0.9  # chance 0.33
+
+
+def test_classes_that_no_row_contradicts_are_not_taken_for_certain():
+    rng = np.random.default_rng(2)
+    X, X_test = rng.uniform(-1, 1, (80, 3)), rng.uniform(-1, 1, (2000, 3))
+    X = X[np.abs(X[:, 0] + X[:, 1]) > 0.15]
+    model = QTKMClassifier(random_state=0, n_jobs=1).fit(X, X[:, 0] + X[:, 1] > 0)
+    truth = (X_test[:, 0] + X_test[:, 1] > 0).astype(int)
+    assert model.predict_proba(X_test)[np.arange(2000), truth].min() > 0.01
+    assert model.score(X_test, truth.astype(bool)) > 0.95

@@ -33,9 +33,9 @@ logger = logging.getLogger(__name__)
 #: rank of the first network, and its epochs at each decade; epochs of a refinement, of a larger
 #: rank, and of the last fit to all rows, with folds and without
 FIRST_RANK, FIRST_EPOCHS, REFINING, GROWING, LAST, LAST_ALONE = 8, 8, 4, 6, 6, 15
-#: where the path of λ begins, and ends of where a likelihood lets it begin; its least and greatest
-#: value, and the step of a refinement
-FIRST, FIRSTS, LEAST, GREATEST, STEP = 0.1, (1e-3, 1.0), 1e-7, 1e2, 10**0.5
+#: where the path of λ begins, and ends of where a likelihood lets it begin; its greatest value, and
+#: the step of a refinement
+FIRST, FIRSTS, GREATEST, STEP = 0.1, (1e-3, 1.0), 1e2, 10**0.5
 #: of many rows the penalty of a low rank is lowered as far as it goes, and that of larger ones
 #: rises again by this factor
 LEAP = 30.0
@@ -212,7 +212,8 @@ class Search:
         """
         for _ in range(most):
             size = best.size * factor
-            if factor != 1 and not LEAST < size < GREATEST:
+            least = mixing.least_penalty(self.prepared.objective.loss)
+            if factor != 1 and not least < size < GREATEST:
                 break
             trial = self.further(best, size, epochs) if epochs else self._started(size)
             if trial.error >= best.error * (1 - gain):

@@ -37,6 +37,9 @@ Array = NDArray[np.float64]
 MOST_CENTRES, MOST_NUMBERS, MOST_NUMBERS_READ, MOST_WORK = 4000, 100_000_000, 20_000_000, 1.8e11
 #: least and greatest penalty in units of one row
 LEAST, GREATEST = 1e-7, 10.0
+#: the least one where losses have probabilities: few held-out rows do not tell how sure a model of
+#: classes may be that no row contradicts
+LEAST_OF_CLASSES = 1e-3
 #: rows that length scales are compared on, and the factor from one to the next
 COMPARED, SHORTER = 1000, 0.5
 #: folds that penalties are compared on
@@ -173,7 +176,8 @@ class Mixer:
     def _solve(self, prior: Any, shards: Sequence[Shard], most: int) -> FullRank:
         """Return the model of a prior, at the penalty of the least error of held-out rows."""
         full = self._sections(prior, shards, most)
-        full.error, full.size = _lowest(partial(self._error_at, full), full.size)
+        least = least_penalty(self.loss)
+        full.error, full.size = _lowest(partial(self._error_at, full), full.size, least)
         return full
 
     def _sections(self, prior: Any, shards: Sequence[Shard], most: int) -> FullRank:
@@ -187,7 +191,8 @@ class Mixer:
         centre_of[chosen] = np.arange(len(chosen))
         own = np.split(centre_of[places.ravel()], np.cumsum(list(map(len, shards)))[:-1])
         parts = [Part.of(sections, *each) for each in zip(shards, own, strict=True)]
-        return FullRank(sections, parts, float(np.clip(prior.noise, LEAST, GREATEST)), np.inf)
+        size = float(np.clip(prior.noise, least_penalty(self.loss), GREATEST))
+        return FullRank(sections, parts, size, np.inf)
 
     def _compared(self, prior: evidence.Prior, part: float) -> evidence.Prior:
         """Return a prior with the smoothness and length scales that a part of the rows asks for.
@@ -318,13 +323,18 @@ class Mixer:
         return (1.0 if slope > LEAST_SLOPE else slope), centre
 
 
-def _lowest(error: Callable[[float], float], first: float) -> tuple[float, float]:
+def least_penalty(loss: Any) -> float:
+    """Return the least penalty, in units of one row, that a search may choose."""
+    return LEAST_OF_CLASSES if loss.has_probabilities else LEAST
+
+
+def _lowest(error: Callable[[float], float], first: float, least: float) -> tuple[float, float]:
     """Return the least error on a path of the penalty, and where."""
     values = {first: error(first)}
 
     def follow(factor: float) -> None:
         size = min(values, key=lambda each: values[each])
-        while LEAST <= size * factor <= GREATEST:
+        while least <= size * factor <= GREATEST:
             values[size * factor] = error(size * factor)
             if values[size * factor] >= values[size]:
                 break
