@@ -7,6 +7,7 @@ import pytest
 from sklearn.base import clone
 
 from qtkm import CPD, Fourier, Power, QTKMRegressor
+from qtkm.limits import LIMITS
 from qtkm.networks import flatten
 
 pd = pytest.importorskip("pandas")
@@ -241,3 +242,30 @@ def test_threads_predict_many_rows_of_many_terms_as_one_does():
     np.testing.assert_array_equal(model.set_params(n_jobs=4).predict(Z), expected)
     few = model.predict(Z[:500])
     np.testing.assert_allclose(few, expected[:500], rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "numpy"])
+def test_rows_in_memory_give_the_same_model_in_blocks_of_any_size(monkeypatch, library):
+    rng = np.random.default_rng(0)
+    n = 300
+    columns = {
+        "x": rng.uniform(size=n),
+        "gaps": np.where(rng.uniform(size=n) < 0.2, np.nan, rng.integers(0, 9, n)),
+        "kind": np.array(["a", "b", "c"])[rng.integers(0, 3, n)],
+        "day": np.datetime64("2026-01-01") + rng.integers(0, 99, n).astype("timedelta64[D]"),
+    }
+    if library == "numpy":
+        X = np.column_stack([columns["x"], columns["gaps"]])
+    else:
+        frames = pytest.importorskip(library)
+        X = frames.DataFrame(columns)
+        X = X.set_index(rng.permutation(n)) if library == "pandas" else X
+    y = columns["x"] ** 2 + (columns["kind"] == "a") + 0.1 * rng.standard_normal(n)
+    models = []
+    for rows in (n, 64):
+        monkeypatch.setattr(LIMITS, "read_rows", rows)
+        given = {"categorical_features": None if library == "numpy" else ["kind"]}
+        model = QTKMRegressor(rank=2, alpha=1e-3, random_state=0, **given)
+        models.append(model.fit(X, y))
+    one, other = (model.predict(X) for model in models)
+    np.testing.assert_array_equal(one, other)

@@ -159,6 +159,11 @@ class ShardList(list[Shard], Shards):
         for shard in self:
             shard.target, shard._scaled = function(shard.target), None
 
+    def forget_groups(self) -> None:
+        """Give back the memory of groups, which are found again when they are asked for."""
+        for shard in self:
+            shard._groups.clear()
+
 
 def _segment(order: NDArray[np.int32], starts: NDArray[np.int64]) -> Groups:
     n_codes = len(starts) - 1

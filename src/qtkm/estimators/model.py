@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from .. import networks, solvers
+from ..data import ShardList
 from ..data.sources import open_source
 from ..engines import Dask
 from ..interruption import held
@@ -168,6 +169,8 @@ class Model(Uncertain, PredictsDatasets, Shown, BaseEstimator):
         self._reading = prepared.reading
         for name, value in prepared.learned.items():
             setattr(self, name, value)
+        if isinstance(objective.shards, ShardList):
+            objective.shards.forget_groups()
         try:
             self._uncertainty = uncertainty.learn(self, prepared, result, precisions)
         except np.linalg.LinAlgError as error:

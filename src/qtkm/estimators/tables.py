@@ -251,12 +251,17 @@ class Table(AbstractContextManager["Table"]):
 
 @dataclass
 class ArrayTable(Table):
-    """Rows in memory: a single block."""
+    """Rows in memory, which are read a shard at a time, so that copies of columns are small."""
 
     block: Block
 
     def blocks(self, what: str) -> Iterator[Block]:
-        return iter([self.block])
+        for first, last in data.blocks(self.block.n_rows, LIMITS.read_rows):
+            columns = {
+                name: None if values is None else getattr(values, "iloc", values)[first:last]
+                for name, values in self.block.columns.items()
+            }
+            yield Block(columns, last - first, first, "")
 
 
 class FileTable(Table):

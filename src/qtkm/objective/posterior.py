@@ -44,7 +44,7 @@ RATE = 1.5
 #: ridge on G relative to its diagonal, and on the intercept relative to a row
 RIDGE, FREE = 1e-11, 1e-8
 #: numbers of the largest array of features that is made at a time
-MOST_NUMBERS = 4_000_000
+MOST_NUMBERS = 1_000_000
 #: rows whose derivatives by a core are multiplied at a time, so that they stay in cache
 STEP = 512
 #: rows of a factor above which products may be in single precision, which takes half the time, and
