@@ -189,7 +189,7 @@ class Likelihood:
 
     def __init__(
         self, rows: Candidate, target: Array, weight: Array, smoothness: Array, scatter: float,
-        run: Run, parts: Sequence[bool] = PARTS[0],
+        run: Run, parts: Sequence[bool] = PARTS[0], least_noise: float = 0.0,
     ):  # fmt: skip
         n, self.n_columns = rows.places.shape
         #: repetitions of rows, and the squares in which their targets differ
@@ -221,6 +221,7 @@ class Likelihood:
         #: variances whose parts there are, and parameters that the kernel depends on
         self.parts = np.array(parts)
         start, spread, low, high = np.array(VARIANCES).T
+        low[2] = max(low[2], math.log(least_noise)) if least_noise else low[2]
         count = self.n_columns
         scale = SCALE + 0.5 * math.log(count)
         self.start = np.concatenate([np.full(count, scale), np.zeros(count), start])
@@ -333,14 +334,15 @@ class Likelihood:
 
 def learn(
     candidates: Sequence[Candidate], target: Array, weight: Array, scatter: float, run: Run,
-    are_all: bool = True,
+    are_all: bool = True, least_noise: float = 0.0,
 ) -> Prior | None:  # fmt: skip
     """Return the likeliest prior, or None where there is none.
 
     Candidates are the same rows under several scalings, in any order that says nothing.  Targets
     (n, n_outputs) are in units of their standard deviation, weights (n,) say how many rows each
     stands for, and `scatter` is the sum of the squares in which targets of merged rows differ.
-    Kernels with fewer parts are compared if these `are_all` rows of a table.
+    Kernels with fewer parts are compared if these `are_all` rows of a table, and the variance of
+    the noise is at least `least_noise`.
     """
     count, n_rows = candidates[0].places.shape[1], len(target)
     n_compared, n_refined = (
@@ -354,7 +356,7 @@ def learn(
     ) -> Likelihood:
         smoothness, part = np.where(is_open, nu, candidate.smoothness), min(most, n_rows) / n_rows
         rows, goal, own = candidate.take(slice(0, most)), target[:most], weight[:most]
-        return Likelihood(rows, goal, own, smoothness, scatter * part, run, parts)
+        return Likelihood(rows, goal, own, smoothness, scatter * part, run, parts, least_noise)
 
     def maximise(
         candidate: Candidate, nu: float, most: int, start: Array | None, steps: int
