@@ -36,9 +36,6 @@ MANY_COLUMNS = 30
 CLOSE, CLOSE_IF_ROUGH = 0.01, 0.05
 #: how many times that part the others must differ by before the last is taken
 FAR = 2.0
-#: least variance of the noise of classes, in units of their variance: a process of numbers takes
-#: labels of few rows for exact, and tells those of others by scales that have seen them
-NOISE_OF_CLASSES = 0.2
 #: distances at which kernels are compared
 DISTANCES = np.linspace(0, 1, 65)
 
@@ -92,8 +89,7 @@ def learn_prior(search: Any) -> evidence.Prior | None:
     candidates = [_candidate(objective, rows.codes, scaling) for scaling in scalings]
     scatter = objective.scatter * len(rows) / len(every) / size**2
     run, are_all = objective.engine.run, len(rows) == len(every)
-    least = 0.0 if objective.loss.is_quadratic else NOISE_OF_CLASSES
-    prior = evidence.learn(candidates, target / size, weight, scatter, run, are_all, least)
+    prior = evidence.learn(candidates, target / size, weight, scatter, run, are_all)
     if prior is None:
         return None
     for each in filter(None, (prior, prior.simpler)):

@@ -285,12 +285,14 @@ class Mixer:
                    (1 - weight) * (1 - factor) * centre)
             for iterate, fit in zip(iterates, fits[kept == 1], strict=True)
         ]  # fmt: skip
+        mixed = [(1 - weight) * (centre + factor * (each - centre)) for each in mixed]
         if self.simpler is not None:
-            fits_of_simpler = self._fits(self.simpler, self.simpler_factors, self.simpler.size)
-            for each, fit in zip(of_folds, fits_of_simpler, strict=True):
+            main = self._fits(self.simpler, self.simpler_factors, self.simpler.size)
+            for each, fit in zip(of_folds, main, strict=True):
                 each.others.append((self.simpler.sections, weight * fit))
-        unseen = [each.responses(s) for each, s in zip(of_folds, self.shards, strict=False)]
-        error = float(self._losses(unseen, parts).mean())
+            pairs = zip(mixed, self._unseen(self.simpler, main), strict=True)
+            mixed = [a + weight * b for a, b in pairs]
+        error = float(self._losses(mixed, parts).mean())
         return Mix(
             full, self.simpler, weight, self.shards, share, kept, factor, centre, of_folds, error
         )

@@ -54,7 +54,8 @@ PARTS = ((True, True, True, True), (False, True, True, True), (False, True, True
 #: most that integration over a parameter takes from the logarithm of the evidence, about
 MOST_TAKEN = 3.0
 #: what differences of evidence are divided by, since priors are rough guesses, and the least weight
-TEMPERATURE, LEAST_WEIGHT = 4.0, 0.05
+#: and the largest one, since no table is quite linear
+TEMPERATURE, LEAST_WEIGHT, MOST_WEIGHT = 4.0, 0.05, 0.6
 
 
 def matern(distance: Array, nu: float) -> tuple[Array, Array]:
@@ -189,7 +190,7 @@ class Likelihood:
 
     def __init__(
         self, rows: Candidate, target: Array, weight: Array, smoothness: Array, scatter: float,
-        run: Run, parts: Sequence[bool] = PARTS[0], least_noise: float = 0.0,
+        run: Run, parts: Sequence[bool] = PARTS[0],
     ):  # fmt: skip
         n, self.n_columns = rows.places.shape
         #: repetitions of rows, and the squares in which their targets differ
@@ -218,10 +219,11 @@ class Likelihood:
         #: and scales: kept from call to call, because the system takes longer to provide new memory
         #: than to fill it
         self.own, self.factor, self.change = np.zeros((3, self.n_columns, len(first)))
+        #: parts of the matrix that the variances belong to
+        self.terms = np.zeros((4, len(first)))
         #: variances whose parts there are, and parameters that the kernel depends on
         self.parts = np.array(parts)
         start, spread, low, high = np.array(VARIANCES).T
-        low[2] = max(low[2], math.log(least_noise)) if least_noise else low[2]
         count = self.n_columns
         scale = SCALE + 0.5 * math.log(count)
         self.start = np.concatenate([np.full(count, scale), np.zeros(count), start])
@@ -242,9 +244,11 @@ class Likelihood:
         count, n = self.n_columns, len(self.target)
         scales, shares = np.exp(parameters[:count]), 1 / (1 + np.exp(-parameters[count:-4]))
         product, slope, noise, smooth = variances = self.parts * np.exp(parameters[-4:])
-        pairs = np.zeros((4, len(self.linear)))
-        pairs[0], pairs[1] = product * self.gaps, slope * self.linear
+        pairs = self.terms
+        np.multiply(self.gaps, product, out=pairs[0])
+        np.multiply(self.linear, slope, out=pairs[1])
         pairs[2, self.is_diagonal] = noise / self.weight
+        pairs[3] = 0
 
         def compute(d: int) -> None:
             if self.distances[d].dtype == bool:
@@ -257,9 +261,8 @@ class Likelihood:
 
         def differentiate(d: int) -> None:
             apart = np.divide(pairs[0], self.factor[d], out=self.factor[d])
-            self.own[d] -= 1
-            self.own[d] *= apart
-            self.own[d] *= shares[d] * (1 - shares[d])
+            np.subtract(pairs[0], apart, out=self.own[d])
+            self.own[d] *= 1 - shares[d]
             apart *= shares[d]
             apart += smooth / count
             self.change[d] *= apart
@@ -272,7 +275,11 @@ class Likelihood:
             pairs[3] *= smooth / count
             self.run(differentiate, range(count))
         matrix = np.zeros((n, n))
-        matrix.ravel()[self.pairs] = pairs.sum(axis=0) + CONSTANT
+        total = pairs[0] + pairs[1]
+        total += pairs[2]
+        total += pairs[3]
+        total += CONSTANT
+        matrix.ravel()[self.pairs] = total
         matrix[np.diag_indices(n)] += JITTER
         return matrix, pairs
 
@@ -334,15 +341,14 @@ class Likelihood:
 
 def learn(
     candidates: Sequence[Candidate], target: Array, weight: Array, scatter: float, run: Run,
-    are_all: bool = True, least_noise: float = 0.0,
+    are_all: bool = True,
 ) -> Prior | None:  # fmt: skip
     """Return the likeliest prior, or None where there is none.
 
     Candidates are the same rows under several scalings, in any order that says nothing.  Targets
     (n, n_outputs) are in units of their standard deviation, weights (n,) say how many rows each
     stands for, and `scatter` is the sum of the squares in which targets of merged rows differ.
-    Kernels with fewer parts are compared if these `are_all` rows of a table, and the variance of
-    the noise is at least `least_noise`.
+    Kernels with fewer parts are compared if these `are_all` rows of a table.
     """
     count, n_rows = candidates[0].places.shape[1], len(target)
     n_compared, n_refined = (
@@ -356,7 +362,7 @@ def learn(
     ) -> Likelihood:
         smoothness, part = np.where(is_open, nu, candidate.smoothness), min(most, n_rows) / n_rows
         rows, goal, own = candidate.take(slice(0, most)), target[:most], weight[:most]
-        return Likelihood(rows, goal, own, smoothness, scatter * part, run, parts, least_noise)
+        return Likelihood(rows, goal, own, smoothness, scatter * part, run, parts)
 
     def maximise(
         candidate: Candidate, nu: float, most: int, start: Array | None, steps: int
@@ -392,14 +398,14 @@ def _simplify(
     found, others = prior.parameters, []
     for parts in PARTS[1:]:
         model = likelihood(parts)
-        own, value = model.maximise(found, LAST_STEPS)
+        own, value = model.maximise(found, STEPS)
         others.append((value, model, own))
     if merit > max(value for value, *_ in others) + MOST_TAKEN * len(found):
         return
     values = [model.evidence(own) for _, model, own in others]
     best = int(np.argmax(values))
     gain = values[best] - likelihood(PARTS[0]).evidence(found)
-    weight = float(expit(gain / TEMPERATURE))
+    weight = min(MOST_WEIGHT, float(expit(gain / TEMPERATURE)))
     if weight > LEAST_WEIGHT:
         _, model, own = others[best]
         own[-4:][~model.parts] = -np.inf
