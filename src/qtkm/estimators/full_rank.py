@@ -36,6 +36,9 @@ MANY_COLUMNS = 30
 CLOSE, CLOSE_IF_ROUGH = 0.01, 0.05
 #: how many times that part the others must differ by before the last is taken
 FAR = 2.0
+#: quantiles between which most rows lie, and the part of a column's range that they cover where it
+#: has a tail: scaled by its range, a smooth kernel goes on as a parabola there
+OUTER, BULK = (0.05, 0.95), 0.4
 #: distances at which kernels are compared
 DISTANCES = np.linspace(0, 1, 65)
 
@@ -83,10 +86,12 @@ def learn_prior(search: Any) -> evidence.Prior | None:
         return None
     scalings = [defaults.scaling(model)]
     is_small = objective.n_rows <= MOST_ALONE
-    is_moved = any(_warp(column) is not None for column in objective.columns)
+    columns = objective.columns
+    is_moved = any(_warp(column) is not None for column in columns)
     if is_auto(model.scaling) and is_moved and is_small:
         scalings.append("range")
-    candidates = [_candidate(objective, rows.codes, scaling) for scaling in scalings]
+    tails = [_has_tail(column, codes) for column, codes in zip(columns, rows.codes.T, strict=True)]
+    candidates = [_candidate(objective, rows.codes, scaling, tails) for scaling in scalings]
     scatter = objective.scatter * len(rows) / len(every) / size**2
     run, are_all = objective.engine.run, len(rows) == len(every)
     prior = evidence.learn(candidates, target / size, weight, scatter, run, are_all)
@@ -95,7 +100,7 @@ def learn_prior(search: Any) -> evidence.Prior | None:
     for each in filter(None, (prior, prior.simpler)):
         each.parameters[-4:] += 2 * np.log(size)
     if is_small:  # of more rows a few hundred do not tell what a large network needs
-        _reshape(prepared, model, prior)
+        _reshape(prepared, model, prior, tails)
     return prior
 
 
@@ -103,8 +108,18 @@ def _warp(column: Any) -> Any:
     return getattr(column.feature_map, "warp", None)
 
 
-def _candidate(objective: Any, codes: NDArray, scaling: str) -> evidence.Candidate:
-    """Return the columns of some rows as a prior sees them."""
+def _has_tail(column: Any, codes: NDArray) -> bool:
+    """Return True if most rows lie in a small part of a column's range."""
+    if column.is_categorical:
+        return False
+    low, high = np.nanquantile(column.values[codes], OUTER)
+    return bool(high - low < BULK)
+
+
+def _candidate(
+    objective: Any, codes: NDArray, scaling: str, tails: Sequence[bool]
+) -> evidence.Candidate:
+    """Return the columns of some rows as a prior sees them; those with tails are always moved."""
     columns, given = objective.columns, objective.penalties
     places, plain, missing = [], [], []
     for d, column in enumerate(columns):
@@ -112,7 +127,7 @@ def _candidate(objective: Any, codes: NDArray, scaling: str) -> evidence.Candida
         missing.append(np.isnan(values))
         values = np.where(missing[-1], own.place, values) if own.has_gaps else values
         plain.append(np.zeros(len(values)) if column.is_categorical else values)
-        is_moved = _warp(column) is not None and scaling != "range"
+        is_moved = _warp(column) is not None and (scaling != "range" or tails[d])
         places.append(own.unwarped(values)[0] if is_moved else values)
     numbers = np.array([not column.is_categorical for column in columns])
 
@@ -128,7 +143,7 @@ def _candidate(objective: Any, codes: NDArray, scaling: str) -> evidence.Candida
     )  # fmt: skip
 
 
-def _reshape(prepared: Any, model: Any, prior: evidence.Prior) -> None:
+def _reshape(prepared: Any, model: Any, prior: evidence.Prior, tails: Sequence[bool]) -> None:
     """Scale the columns as a prior asks for, and give them periods that suit its length scales."""
     objective = prepared.objective
     maps = []
@@ -136,7 +151,7 @@ def _reshape(prepared: Any, model: Any, prior: evidence.Prior) -> None:
         own = clone(column.feature_map)
         inner = own.inner if own.has_gaps else own
         if not column.is_categorical:
-            if _warp(column) is not None and prior.scaling == "range":
+            if _warp(column) is not None and prior.scaling == "range" and not tails[d]:
                 inner.set_params(warp=None)
             is_usual = inner.n_basis >= defaults.N_BASIS and inner.period == defaults.PERIOD
             if is_auto(model.period) and is_auto(model.n_basis) and is_usual:
