@@ -410,9 +410,10 @@ class Search:
         result.cores = mix.cores(result.cores, whole, objective.loss)
         beside = ""
         if mix.weight:
-            beside = f", averaged with a model of main effects ({100 * mix.weight:.0f} %)"
+            part = f"{100 * mix.weight:.0f} %"
+            beside = f" Main effects of a simpler kernel make up {part} of the mean."
         if not mix.share:
-            result.message = f"{result.message.removesuffix('.')}{beside}."
+            result.message += beside
             return result
         assert network is not None
         if prepared.member is None:
@@ -442,7 +443,7 @@ class Search:
             n_terms = len(mix.full.sections.centres)
             result.message = (
                 f"Held-out rows chose the full-rank model with {n_terms} terms "
-                f"(weight {100 * mix.share:.0f} %){what}{beside}."
+                f"(weight {100 * mix.share:.0f} %){what}.{beside}"
             )
         return result
 
