@@ -345,3 +345,13 @@ def test_moments_summed_in_parts_have_the_same_bits_on_any_threads(monkeypatch):
     one, three = (QTKMRegressor(**given | {"n_jobs": n}).fit(X, y).predict(X) for n in (1, 3))
     np.testing.assert_array_equal(one, three)
     np.testing.assert_allclose(one, whole, atol=1e-7)
+
+
+def test_the_path_tells_the_weight_of_a_simpler_kernel():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 6))
+    y = X @ [1, 2, 0, 0, -1, 0.5] + rng.standard_normal(120)
+    model = QTKMRegressor(random_state=0, n_jobs=1).fit(X, y)
+    weight = model.history_["path"][-1]["simpler"]
+    assert 0.5 < weight <= 0.6
+    assert f"simpler kernel make up {100 * weight:.0f} %" in model.message_

@@ -414,6 +414,11 @@ class Search:
             beside = f" Main effects of a simpler kernel make up {part} of the mean."
         if not mix.share:
             result.message += beside
+            if mix.weight:
+                self.path.append({
+                    "rank": objective.network.rank or 0, "error": mix.error, "simpler": mix.weight,
+                    "alpha": objective.alpha, "seconds": time.perf_counter() - self.begin,
+                })  # fmt: skip
             return result
         assert network is not None
         if prepared.member is None:

@@ -112,8 +112,9 @@ def _has_tail(column: Any, codes: NDArray) -> bool:
     """Return True if most rows lie in a small part of a column's range."""
     if column.is_categorical:
         return False
-    low, high = np.nanquantile(column.values[codes], OUTER)
-    return bool(high - low < BULK)
+    values = column.values[codes]
+    values = values[~np.isnan(values)]
+    return len(values) > 0 and bool(np.ptp(np.quantile(values, OUTER)) < BULK)
 
 
 def _candidate(

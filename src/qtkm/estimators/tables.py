@@ -251,7 +251,7 @@ class Table(AbstractContextManager["Table"]):
 
 @dataclass
 class ArrayTable(Table):
-    """Rows in memory, which are read a shard at a time, so that copies of columns are small."""
+    """Rows in memory, which are read block by block, so that copies of columns are small."""
 
     block: Block
 

@@ -221,7 +221,7 @@ class Likelihood:
         self.own, self.factor, self.change = np.zeros((3, self.n_columns, len(first)))
         #: parts of the matrix that the variances belong to
         self.terms = np.zeros((4, len(first)))
-        #: variances whose parts there are, and parameters that the kernel depends on
+        #: which of the variances are not zero
         self.parts = np.array(parts)
         start, spread, low, high = np.array(VARIANCES).T
         count = self.n_columns
@@ -237,6 +237,7 @@ class Likelihood:
         ends = np.where(np.isnan(given)[:, None], ends, given[:, None])
         self.ends = np.concatenate([ends, np.column_stack([low, high])])
         is_free = np.append(np.repeat(parts[0] or parts[3], 2 * count), self.parts)
+        #: parameters that are learned, and that the kernel depends on
         self.is_free = is_free & (self.ends[:, 0] < self.ends[:, 1])
 
     def _matrix(self, parameters: Array) -> tuple[Array, Array]:
