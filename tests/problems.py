@@ -206,7 +206,7 @@ def make_objective(
     if penalty is not None and not isinstance(penalty, Sequence):
         penalty = [penalty] * len(columns)
     kind = np.dtype(dtype)
-    return Objective(columns, shards, network, loss, Threads(n_jobs), alpha, 0.0, kind, penalty)
+    return Objective(columns, shards, network, loss, Threads(n_jobs), alpha, kind, penalty)
 
 
 def make_cores(objective: Objective, seed: int = 1, size: float | None = None) -> list[Any]:

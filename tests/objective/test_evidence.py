@@ -41,7 +41,7 @@ def test_slopes_are_those_of_finite_differences():
     rng = np.random.default_rng(0)
     target, weight = rng.standard_normal((30, 2)), rng.integers(1, 3, 30).astype(float)
     likelihood = Likelihood(
-        make_rows(), target, weight, np.array([0.5, 1.5, 4.5, 1.5]), 0.7, serial
+        make_rows(), target, weight, np.array([0.5, 1.5, 4.5, 1.5]), True, serial
     )
     at = likelihood.start + 0.3 * rng.standard_normal(len(likelihood.start))
     slopes = approx_fprime(at, lambda point: likelihood(point)[0], 1e-6)
@@ -71,7 +71,7 @@ def whole_rows(n):
 
 def test_it_is_the_likelihood_of_a_gaussian_process():
     rows, target = whole_rows(12), np.random.default_rng(1).standard_normal((12, 1))
-    likelihood = Likelihood(rows, target, np.ones(12), np.full(4, 1.5), 0.0, serial)
+    likelihood = Likelihood(rows, target, np.ones(12), np.full(4, 1.5), False, serial)
     at = likelihood.start
     whole = dense(rows, at)
     expected = multivariate_normal(np.zeros(12), whole).logpdf(target[:, 0])
@@ -81,10 +81,10 @@ def test_it_is_the_likelihood_of_a_gaussian_process():
 
 def test_evidence_integrates_over_the_parameters_by_the_mean_curvature():
     rows = whole_rows(12)
-    at = Likelihood(rows, np.zeros((12, 1)), np.ones(12), np.full(4, 1.5), 0.0, serial).start
+    at = Likelihood(rows, np.zeros((12, 1)), np.ones(12), np.full(4, 1.5), False, serial).start
     # outputs whose mean square is that of the process: curvatures are their expected values
     target = np.sqrt(12) * np.linalg.cholesky(dense(rows, at))
-    likelihood = Likelihood(rows, target, np.ones(12), np.full(4, 1.5), 0.0, serial)
+    likelihood = Likelihood(rows, target, np.ones(12), np.full(4, 1.5), False, serial)
     curvature = approx_fprime(at, lambda point: likelihood(point)[1], 1e-5)
     curvature -= np.diag(1 / likelihood.spread**2)
     spread = np.minimum(likelihood.spread, 1e6)
@@ -110,7 +110,7 @@ def test_kernels_with_fewer_parts_are_preferred_where_these_explain_the_rows(tru
     rows = Candidate(
         (x + 1) / 2, x, np.zeros(x.shape, dtype=bool), numbers, ~numbers, none, none, none, 0.1
     )
-    prior = learn([rows], (y - y.mean()) / y.std(), np.ones(120), 0.0, serial)
+    prior = learn([rows], (y - y.mean()) / y.std(), np.ones(120), False, serial)
     if parts is None:
         assert prior.simpler is None
         return
@@ -125,10 +125,10 @@ def test_a_weight_of_two_is_a_row_that_occurs_twice():
     rng = np.random.default_rng(4)
     rows, target = make_rows(10), rng.standard_normal((10, 1))
     twice = rows.take(np.repeat(np.arange(10), 2))
-    merged = Likelihood(rows, target, np.full(10, 2.0), np.full(4, 0.5), 0.0, serial)
+    merged = Likelihood(rows, target, np.full(10, 2.0), np.full(4, 0.5), True, serial)
     # slopes see the mean and spread of the columns, which repetition leaves as they are
     repeated = Likelihood(
-        twice, np.repeat(target, 2, axis=0), np.ones(20), np.full(4, 0.5), 0.0, serial
+        twice, np.repeat(target, 2, axis=0), np.ones(20), np.full(4, 0.5), False, serial
     )
     first, second = merged.start, merged.start.copy()
     second[-2] += 0.5
@@ -143,7 +143,7 @@ def test_a_column_that_says_nothing_gets_a_long_scale_and_given_values_stay():
     rows.scales = np.array([np.nan, np.nan, 0.7, np.nan])
     target = np.sin(7 * rows.places[:, :1]) * np.cos(5 * rows.places[:, :1])
     target = target / target.std() + 0.05 * rng.standard_normal((200, 1))
-    prior = learn([rows], target, np.ones(200), 0.0, serial)
+    prior = learn([rows], target, np.ones(200), False, serial)
     assert prior.scales[2] == pytest.approx(0.7)
     assert prior.shares[0] * prior.scales[1] > 2 * prior.shares[1] * prior.scales[0]
     assert prior.noise == pytest.approx(0.05**2, rel=1.0)
@@ -155,6 +155,6 @@ def test_a_warp_is_chosen_where_it_makes_the_target_likelier():
     plain.places[:, 0] = moved.places[:, 0] ** 8
     target = np.sin(9 * moved.places[:, :1]) + 0.1 * rng.standard_normal((150, 1))
     for candidates in ([plain, moved], [moved, plain]):
-        prior = learn(candidates, target / target.std(), np.ones(150), 0.0, serial)
+        prior = learn(candidates, target / target.std(), np.ones(150), False, serial)
         assert prior.scaling == "half"
         assert {each["scaling"] for each in prior.tried} == {"half", "range"}

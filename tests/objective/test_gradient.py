@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from qtkm.data import merge
+from qtkm.data import ShardList, merge
 from qtkm.limits import LIMITS
 from qtkm.losses import REGISTRY as LOSSES
 from qtkm.losses import Hinge, Squared
@@ -171,10 +171,11 @@ def test_merging_equal_rows_changes_value_and_gradient_only_by_rounding(name, re
     )  # fmt: skip
     cores = make_cores(objective, size=1.0)
     (whole,) = objective.shards
-    codes, target, weight, scatter = merge(whole.codes, whole.target, whole.weight)
-    assert len(codes) <= 18
-    parts, lost = build(codes, target, weight, whole.n_codes), float(scatter.sum())
-    merged = replace(objective, shards=parts, scatter=lost)
+    twice = whole.take(np.repeat(np.arange(80), 2))
+    codes, target, weight = merge(twice.codes, twice.target, twice.weight)
+    assert len(codes) == 80
+    objective = replace(objective, shards=ShardList([twice]))
+    merged = replace(objective, shards=build(codes, target, weight, whole.n_codes))
     value, gradient = objective.gradient(objective.at(cores))
     merged_value, merged_gradient = merged.gradient(merged.at(cores))
     assert merged_value == pytest.approx(value, rel=1e-12)

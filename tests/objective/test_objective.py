@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from qtkm.data import TASK_ROWS, merge
+from qtkm.data import TASK_ROWS, ShardList, merge
 from qtkm.features import Categorical, Fourier, Power, WithGaps
 from qtkm.limits import LIMITS
 from qtkm.losses import Squared
@@ -22,11 +22,11 @@ def make(columns=MIXED, **parameters):
     return objective, make_cores(objective)
 
 
-def with_shards(objective, parts, scatter=0.0):
+def with_shards(objective, parts):
     """Build the same objective over other shards."""
     return Objective(
         objective.columns, parts, objective.network, objective.loss, objective.engine,
-        objective.alpha, scatter,
+        objective.alpha,
     )  # fmt: skip
 
 
@@ -80,10 +80,11 @@ def test_merging_equal_rows_changes_only_rounding(residual):
         columns, n_outputs=2, weighted=True, residual=residual, n_values=[4, 1], n_rows=80
     )
     (whole,) = objective.shards
-    codes, target, weight, scatter = merge(whole.codes, whole.target, whole.weight)
-    assert len(codes) <= 12
-    parts = build(codes, target, weight, whole.n_codes)
-    merged = with_shards(objective, parts, float(scatter.sum()))
+    twice = whole.take(np.repeat(np.arange(80), 2))
+    codes, target, weight = merge(twice.codes, twice.target, twice.weight)
+    assert len(codes) == 80
+    objective = with_shards(objective, ShardList([twice]))
+    merged = with_shards(objective, build(codes, target, weight, whole.n_codes))
     assert all_values(merged, cores) == pytest.approx(all_values(objective, cores), rel=1e-10)
 
 

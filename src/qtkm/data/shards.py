@@ -181,31 +181,17 @@ def _segment(order: NDArray[np.int32], starts: NDArray[np.int64]) -> Groups:
     return Groups(order, np.split(segments, cuts), owner[later], starts)
 
 
-def merge(
-    codes: Codes, target: Numbers, weight: Numbers | None, average: bool = True
-) -> tuple[Codes, Numbers, Numbers, NDArray]:
-    """Merge rows with equal codes, in an order that does not depend on the given one.
+def merge(codes: Codes, target: Numbers, weight: Numbers | None) -> tuple[Codes, Numbers, Numbers]:
+    """Merge rows with equal codes and targets, in an order that does not depend on the given one.
 
-    Rows equal in codes and target are counted first, so that a repeated row and an integer weight
-    give the same bits. Targets are averaged over equal codes where the loss is quadratic; with
-    `average=False` rows must be equal in both. Returns distinct codes, mean targets, total weights
-    and the weighted sum of squares of the targets around those means.
+    A repeated row and an integer weight give the same bits.  Returns distinct codes and targets
+    with their total weights.
     """
     weight = np.ones(len(codes)) if weight is None else weight
     order = np.lexsort((weight, *target.T[::-1], *codes.T[::-1]))
     codes, target, weight = codes[order], target[order], weight[order]
-    new_row = _changes(codes)
-    starts = np.flatnonzero(new_row | _changes(target))
-    weight = np.add.reduceat(weight, starts)
-    codes, target, new_row = codes[starts], target[starts], new_row[starts]
-    if not average:
-        return codes, target, weight, np.zeros(target.shape[1])
-    starts = np.flatnonzero(new_row)
-    total = np.add.reduceat(weight, starts)
-    mean = np.add.reduceat(weight[:, None] * target, starts) / total[:, None]
-    deviation = target - np.repeat(mean, np.diff(np.append(starts, len(target))), axis=0)
-    scatter = np.sum(weight[:, None] * deviation**2, axis=0)
-    return codes[starts], mean, total, scatter
+    starts = np.flatnonzero(_changes(codes) | _changes(target))
+    return codes[starts], target[starts], np.add.reduceat(weight, starts)
 
 
 def _changes(rows: NDArray[np.generic]) -> NDArray[np.bool_]:

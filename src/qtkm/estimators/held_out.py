@@ -18,6 +18,7 @@ from ..objective import Objective
 from ..objective.terms import new_terms
 from . import mixing
 from .prepare import fit_main_effects
+from .rows import copies_of
 from .uncertainty import hashed
 
 #: rows, rows times columns, and columns up to which rows are held out in turn; number of folds
@@ -26,9 +27,6 @@ FOLDED_ROWS, FOLDED, FOLDED_COLUMNS, FOLDS = 2000, 14_000, 40, 4
 FEWEST_ROWS = 8
 #: part of the rows that is held out otherwise, and the most of them
 HELD_OUT, MOST_HELD_OUT = 0.2, 5000
-#: repeated rows that are dealt out one by one, how often rows may occur in the mean (weights of
-#: more are measures such as exposures), and the most that their targets may differ for it
-MOST_COPIES, MOST_REPEATED, SAME_TARGET = 200_000, 5.0, 0.05
 #: rows of the sample that the penalty is chosen on where there are twice as many, fewer of wide
 #: tables
 SAMPLE, LEAST_SAMPLE, SAMPLE_NUMBERS = 50_000, 12_000, 500_000
@@ -167,18 +165,21 @@ def split(
         return []
     shard, *others = objective.shards
     n_columns = len(objective.columns)
-    copies = _copies(objective, shard)
-    n = len(copies)
+    # copies of a row fall on both sides of a split, as they do between training and test rows, and
+    # so a model that remembers rows is judged fairly
+    copies = copies_of(shard)
+    every = np.repeat(np.arange(len(shard)), 1 if copies is None else copies)
+    n = len(every)
     order = np.random.RandomState(rng.randint(2**31 - 1)).permutation(n)
     is_small = len(shard) <= min(FOLDED_ROWS, FOLDED / n_columns) and n_columns <= FOLDED_COLUMNS
     if is_small and not others:
-        parts = [np.sort(copies[order[i::FOLDS]]) for i in range(FOLDS)]
+        parts = [np.sort(every[order[i::FOLDS]]) for i in range(FOLDS)]
     else:
-        parts = [np.sort(copies[order[: min(max(1, int(HELD_OUT * n)), MOST_HELD_OUT)]])]
+        parts = [np.sort(every[order[: min(max(1, int(HELD_OUT * n)), MOST_HELD_OUT)]])]
     found: list[tuple[Objective, Any, NDArray | None]] = []
     for part in parts:
-        held_out, rows = _divide(shard, part, n > len(shard))
-        own = replace(objective, shards=ShardList([rows, *others]), scatter=0.0)
+        held_out, rows = _divide(shard, part, copies is not None)
+        own = replace(objective, shards=ShardList([rows, *others]))
         found.append((own, ShardList([held_out]), np.unique(part)))
     return found
 
@@ -191,26 +192,7 @@ def sampled_objective(objective: Objective) -> Objective:
     some = hashed(objective.shards, size, objective.engine)  # the same rows, wherever they are
     if len(some) < size / 2:  # most rows are equal to others
         return objective
-    return replace(objective, shards=ShardList([some]), scatter=0.0)
-
-
-def _copies(objective: Objective, shard: Shard) -> NDArray[np.int64]:
-    """Return row numbers of a shard, merged rows as often as they occurred with the same target.
-
-    Copies of a row fall on both sides of a split, as they do between training and test rows, and
-    so a model that remembers rows is judged fairly.
-    """
-    rows = np.arange(len(shard))
-    weight = shard.weight
-    if weight is None or (weight % 1 != 0).any():
-        return rows
-    if weight.sum() > min(MOST_COPIES, MOST_REPEATED * len(shard)):
-        return rows
-    merged = weight > 1
-    squares = shard.target[merged] - weight @ shard.target / weight.sum()
-    if objective.scatter > SAME_TARGET * float((weight[merged] @ squares**2).sum()):
-        return rows
-    return np.repeat(rows, weight.astype(np.int64))
+    return replace(objective, shards=ShardList([some]))
 
 
 def _divide(shard: Shard, part: NDArray[np.int64], by_copies: bool) -> tuple[Shard, Shard]:

@@ -180,7 +180,7 @@ def prepare(
         loss.check_range(*scan.target.target_range)
         is_scaled = getattr(model, "normalize_y", False) and loss.normalizes_target
         known_scale = None if known is None else known.known_scale
-        scale, scatter = rows.scale(loss if is_scaled else None, known_scale, engine)
+        scale = rows.scale(loss if is_scaled else None, known_scale, engine)
         with rows.placed(engine) as rows:
             if solver.needs_rows and not rows.train.are_here:
                 raise ValueError(
@@ -193,7 +193,7 @@ def prepare(
                 own.weigh(column.values, count, defaults.scaling(model))
             objective = Objective(
                 columns=coding.columns, shards=rows.train, network=network, loss=loss,
-                engine=engine, alpha=float(alpha), scatter=scatter, dtype=float_type(model.dtype),
+                engine=engine, alpha=float(alpha), dtype=float_type(model.dtype),
                 penalties=penalties,
             )  # fmt: skip
             if known is not None and model.penalties_ is not None:

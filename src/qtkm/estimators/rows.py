@@ -30,6 +30,9 @@ Floats = NDArray[np.float64]
 Rows = Sequence[data.Shard]
 #: bins in which targets are counted to find their median
 N_BINS = 1024
+#: weights are taken for numbers of copies up to this many rows, and copies per row in the mean;
+#: larger ones are measures such as exposures
+MOST_COPIES, MOST_REPEATED = 200_000, 5.0
 #: fewest rows at which early_stopping="auto" sets validation rows aside
 EARLY_STOPPING_ROWS = 10_000
 
@@ -63,11 +66,11 @@ def as_given(n_outputs: int) -> TargetScale:
     return TargetScale(np.zeros(n_outputs), np.ones(n_outputs), np.zeros(n_outputs, dtype=bool))
 
 
-def moments(shards: Rows, scatter: NDArray, engine: Engine) -> tuple[Floats, Floats]:
-    """Return means and variances of the targets before equal rows were merged."""
+def moments(shards: Rows, engine: Engine) -> tuple[Floats, Floats]:
+    """Return means and variances of the targets."""
     total, sums = engine.sum(_first_moments, shards)
     mean = sums / total
-    return mean, (engine.sum(_squares_around, shards, mean) + scatter) / total
+    return mean, engine.sum(_squares_around, shards, mean) / total
 
 
 def robust_moments(
@@ -139,21 +142,17 @@ class Arranged:
     validation: Shards | None
     #: with the range of y, and the power of two taken out of it
     target: Target
-    #: weighted sum of squares that merging took out of the targets, (n_outputs,)
-    scatter: Floats
 
-    def scale(
-        self, loss: Loss | None, known: TargetScale | None, engine: Engine
-    ) -> tuple[TargetScale, float]:
-        """Scale the targets, by `known` or as a loss says; return the scale and scaled scatter."""
+    def scale(self, loss: Loss | None, known: TargetScale | None, engine: Engine) -> TargetScale:
+        """Scale the targets, by `known` or as a loss says, and return the scale."""
         exponent = self.target.exponent
         ends = np.ldexp(self.target.target_range, -exponent)
         if known is not None:
             here = known.times_power_of_two(-exponent)
         elif loss is None:
-            here = as_given(len(self.scatter)).times_power_of_two(-exponent)
+            here = as_given(self.target.n_outputs).times_power_of_two(-exponent)
         else:
-            found = moments(self.train, self.scatter, engine)
+            found = moments(self.train, engine)
             if loss.is_robust:
                 found = robust_moments(self.train, ends, found[1], engine)
             here = standardize(*found, loss)
@@ -167,8 +166,7 @@ class Arranged:
         for shards in (self.train, self.validation):
             if shards is not None:
                 shards.map_targets(here.apply)
-        root = np.where(here.is_constant, 0, np.sqrt(self.scatter)) / here.scale
-        return known or here.times_power_of_two(exponent), float(np.sum(root**2))
+        return known or here.times_power_of_two(exponent)
 
     @contextmanager
     def placed(self, engine: Engine) -> Iterator["Arranged"]:
@@ -247,7 +245,7 @@ Split = Callable[[int, int], Splitter]
 
 def spread(shards: Rows, engine: Engine) -> float:
     """Return the weighted variance of the targets; 1 if they are all equal."""
-    return float(moments(shards, np.zeros(1), engine)[1].sum()) or 1.0
+    return float(moments(shards, engine)[1].sum()) or 1.0
 
 
 def count_codes(shard: data.Shard, run: Run) -> tuple[Floats, ...]:
@@ -278,6 +276,16 @@ def count_distinct(arrays: Sequence[NDArray]) -> int:
         numbers[np.isnan(numbers)] = np.nan  # all of the same bits
         mixed = mix(mixed ^ numbers.view(np.uint64))
     return len(np.unique(mixed))
+
+
+def copies_of(shard: data.Shard) -> NDArray[np.int64] | None:
+    """Return how often every row occurred if weights say so, as those of merged rows do."""
+    weight = shard.weight
+    if weight is None or (weight % 1 != 0).any():
+        return None
+    if weight.sum() > min(MOST_COPIES, MOST_REPEATED * len(shard)):
+        return None
+    return weight.astype(np.int64)
 
 
 def joined(shards: Rows) -> data.Shard:

@@ -237,16 +237,15 @@ class Table(AbstractContextManager["Table"]):
             found[kind].append(shard)
         rows = self._arranged(pieces.splitter, **found)
         if self.is_few:
-            (own,), average = found["train"], self.scan.target.loss.is_quadratic
-            codes, y, weight, scatter = data.merge(own.codes, own.target, own.weight, average)
-            merged = data.Shard(codes, y, weight, coding.n_codes).sorted()
-            rows = replace(rows, train=data.ShardList([merged]), scatter=scatter)
+            (own,) = found["train"]
+            merged = data.Shard(*data.merge(own.codes, own.target, own.weight), coding.n_codes)
+            rows = replace(rows, train=data.ShardList([merged.sorted()]))
         return rows
 
     def _arranged(self, splitter: Splitter, train: Shards, validation: Shards) -> Arranged:
         target = self.scan.target
         aside = validation if splitter.wanted else None
-        return Arranged(train, aside, target, np.zeros(target.n_outputs))
+        return Arranged(train, aside, target)
 
 
 @dataclass

@@ -24,11 +24,12 @@ from sklearn.utils.validation import check_is_fitted
 from .. import losses, networks
 from ..data import Shard
 from ..objective import posterior as posteriors
+from ..objective.objective import weight_of
 from ..objective.posterior import Laplace, Posterior
 from ..parameters import as_random_state, check_fraction, check_number, check_option
 from . import defaults
 from .inputs import read_columns
-from .rows import joined
+from .rows import copies_of, joined
 from .working import run_by_steps
 
 Array = NDArray[Any]
@@ -143,9 +144,11 @@ def learn(model: Any, prepared: Any, result: Any, precisions: Sequence[Any]) -> 
     if is_needed:
         whole = objective.at(result.cores, precisions[: len(objective.columns)])
         responses = whole.responses(shard).real
-    part = 1.0
-    if judged and judged[0][0] is not None and not loss.is_margin:
-        part -= len(judged[0][0]) / n_rows
+    part, has_copies = 1.0, False
+    if judged and judged[0][0] is not None:
+        has_copies = copies_of(objective.shards[0]) is not None
+        if not loss.is_margin:
+            part -= sum(map(weight_of, judged[0][1])) / objective.total_weight
     given = values, shard.target, weight, group, responses
     found, variances = laplace.solve(*given, rng, part)
     unseen = responses.copy()
@@ -162,11 +165,16 @@ def learn(model: Any, prepared: Any, result: Any, precisions: Sequence[Any]) -> 
     # a search has chosen these numbers by the rows that it held out, so their errors are too small
     errors = errors / np.sqrt(1 - min(prepared.n_chosen / n_rows, MOST_CHOSEN))
     if len(errors) >= FEWEST:
-        own = np.ones(len(shard)) if shard.weight is None else count * shard.weight
-        return _calibrated(found, errors, variances[is_out], own[is_out])
+        variances = variances[is_out]
+        own = np.ones(len(shard)) if shard.weight is None else shard.weight
+        own = own[is_out]
+        if has_copies:  # each of which is a row like any other
+            copies = own.astype(np.int64)
+            errors, variances = np.repeat(errors, copies, 0), np.repeat(variances, copies, 0)
+            own = np.ones(len(errors))
+        return _calibrated(found, errors, variances, count * own)
     total = weight.sum()
     squares = weight @ (shard.target - responses) ** 2
-    squares = squares + count * objective.scatter / n_outputs * total / laplace.total
     left = total - found.freedom / n_outputs * total / laplace.total
     noise = squares / max(left, 0.1 * total)
     return Uncertainty(found, noise, noise, np.full(n_outputs, np.inf), np.empty((0, n_outputs)))
@@ -182,10 +190,8 @@ def _gather(
     """
     shards, engine = objective.shards, objective.engine
     if len(judged) > 1:
-        (shard,) = shards
-        group = np.full(len(shard), -1)
-        for number, (rows, _, _) in enumerate(judged):
-            group[rows] = number
+        own = [joined(held_out) for _, held_out, _ in judged]
+        shard, group = joined(own), np.repeat(np.arange(len(own)), list(map(len, own)))
         if most < len(shard):
             kept = np.sort(rng.permutation(len(shard))[: int(most)])
             shard, group = shard.take(kept), group[kept]

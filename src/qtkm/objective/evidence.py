@@ -189,13 +189,12 @@ class Likelihood:
     """Marginal likelihood of some rows; pairs of rows are the lower triangle of their matrix."""
 
     def __init__(
-        self, rows: Candidate, target: Array, weight: Array, smoothness: Array, scatter: float,
-        run: Run, parts: Sequence[bool] = PARTS[0],
+        self, rows: Candidate, target: Array, weight: Array, smoothness: Array,
+        has_copies: bool, run: Run, parts: Sequence[bool] = PARTS[0],
     ):  # fmt: skip
         n, self.n_columns = rows.places.shape
-        #: repetitions of rows, and the squares in which their targets differ
-        self.repeated = 0.0 if (weight % 1).any() else target.shape[1] * float(weight.sum() - n)
-        self.scatter = scatter if self.repeated else 0.0
+        #: further copies of rows
+        self.repeated = target.shape[1] * float(weight.sum() - n) if has_copies else 0.0
         self.target, self.weight, self.smoothness = target, weight, smoothness
         self.run = run
         first, second = np.tril_indices(n)
@@ -293,15 +292,14 @@ class Likelihood:
         if failed:
             return REFUSED, np.zeros_like(parameters)
         solved = lapack.dpotrs(root, self.target, lower=0)[0]
-        rest = 0.5 * self.scatter * math.exp(-parameters[-2])
-        value = 0.5 * float((self.target * solved).sum()) + rest
+        value = 0.5 * float((self.target * solved).sum())
         value += n_outputs * float(np.log(np.diagonal(root)).sum())
         value += 0.5 * self.repeated * float(parameters[-2])
         inverse = lapack.dpotri(root, lower=0, overwrite_c=1)[0].T
         slopes = (n_outputs * inverse - solved @ solved.T).ravel()[self.pairs]
         slopes[self.is_diagonal] *= 0.5
         gradient = np.concatenate([each @ slopes for each in (self.change, self.own, pairs)])
-        gradient[-2] += 0.5 * self.repeated - rest
+        gradient[-2] += 0.5 * self.repeated
         away = np.where(self.is_free, parameters - self.start, 0) / self.spread
         gradient = np.where(self.is_free, gradient, 0) + away / self.spread
         return value + 0.5 * float(away @ away), gradient
@@ -341,15 +339,15 @@ class Likelihood:
 
 
 def learn(
-    candidates: Sequence[Candidate], target: Array, weight: Array, scatter: float, run: Run,
+    candidates: Sequence[Candidate], target: Array, weight: Array, has_copies: bool, run: Run,
     are_all: bool = True,
 ) -> Prior | None:  # fmt: skip
     """Return the likeliest prior, or None where there is none.
 
     Candidates are the same rows under several scalings, in any order that says nothing.  Targets
-    (n, n_outputs) are in units of their standard deviation, weights (n,) say how many rows each
-    stands for, and `scatter` is the sum of the squares in which targets of merged rows differ.
-    Kernels with fewer parts are compared if these `are_all` rows of a table.
+    (n, n_outputs) are in units of their standard deviation; weights (n,) divide the noise and, if
+    `has_copies`, say how often each row occurred.  Kernels with fewer parts are compared if these
+    `are_all` rows of a table.
     """
     count, n_rows = candidates[0].places.shape[1], len(target)
     n_compared, n_refined = (
@@ -361,9 +359,9 @@ def learn(
     def likelihood(
         candidate: Candidate, nu: float, most: int, parts: Sequence[bool] = PARTS[0]
     ) -> Likelihood:
-        smoothness, part = np.where(is_open, nu, candidate.smoothness), min(most, n_rows) / n_rows
+        smoothness = np.where(is_open, nu, candidate.smoothness)
         rows, goal, own = candidate.take(slice(0, most)), target[:most], weight[:most]
-        return Likelihood(rows, goal, own, smoothness, scatter * part, run, parts)
+        return Likelihood(rows, goal, own, smoothness, has_copies, run, parts)
 
     def maximise(
         candidate: Candidate, nu: float, most: int, start: Array | None, steps: int

@@ -39,8 +39,6 @@ class Objective:
     loss: Loss
     engine: Engine
     alpha: float
-    #: weighted sum of squares that merging rows took out of the targets
-    scatter: float = 0.0
     #: type of tables and environments; sums and solves are double
     dtype: DTypeLike = np.float64
     #: prior of every column; None for the plain norm of the weights
@@ -49,7 +47,7 @@ class Objective:
     def __post_init__(self) -> None:
         weight, squares, n_rows = self.engine.sum(totals, self.shards)
         self.total_weight = float(weight[0])
-        self.constant = (float(squares.sum()) + self.scatter) / self.total_weight
+        self.constant = float(squares.sum()) / self.total_weight
         #: number of training rows, equal ones counted once where they were merged
         self.n_rows = int(n_rows[0])
         self.n_outputs = len(squares)
@@ -208,7 +206,7 @@ class Objective:
         known = self._known_of(iterate)
         if "mean loss" not in known:
             total, _ = self.sum_with_responses(partial(losses, loss=self.loss), iterate)
-            known["mean loss"] = (float(total) + self.scatter) / self.total_weight
+            known["mean loss"] = float(total) / self.total_weight
         return known["mean loss"]
 
     def smoothed(self, cores: Cores) -> Cores:
@@ -259,10 +257,9 @@ class Objective:
             slopes, gradient=iterate.gradient_pass(), loss=self.loss, total_weight=total
         )
         value, *sums = self.engine.sum(self.after_responses(add_slopes, iterate), chosen)
-        mean = float(value[0]) + (self.scatter / total if shards is None else 0.0)
         gradient = iterate.gradient(sums)
         self._add_penalty(gradient, iterate, iterate.penalty_gradient, iterate.cores)
-        return mean + self.penalty(iterate), gradient
+        return float(value[0]) + self.penalty(iterate), gradient
 
     def _add_penalty(self, total: Cores, iterate: Point, product: Pass, direction: Cores) -> None:
         """Add α times a derivative of the penalty, and that of the main effects', in place."""
