@@ -312,16 +312,16 @@ def _read_posterior(tree: Any, reading: Reading) -> Any:
         "main_factor": (n_outputs * tangents.n_main, width),
         "noise": (n_outputs,), "spread": (n_outputs,), "scores": (len(scores), n_outputs),
     }  # fmt: skip
-    # single precision is of a version whose rounding needs double
-    chain_factor, main_factor, noise, spread, scores = (
-        _numbers(tree[key], shape, f"the posterior's {key}", "f4 f8").astype(np.float64, copy=False)
-        for key, shape in shapes.items()
-    )
+    found = {key: _numbers(tree[key], shape, f"the posterior's {key}", "f4 f8")
+             for key, shape in shapes.items()}  # fmt: skip
+    # of this one, the precision is that in which it is multiplied
+    chain_factor = found.pop("chain_factor")
+    main_factor, noise, spread, scores = (own.astype(np.float64) for own in found.values())
     _need(min(noise.min(), spread.min()) >= 0, "the posterior has negative variances")
     _need(tails.shape == (n_outputs,) and (tails > 2).all(), "the posterior's tails are invalid")
     freedom = _number(tree["freedom"], "its effective parameters are not a number")
-    found = Posterior(tangents, chain_factor, main_factor, freedom, int(tree["n_held"]))
-    return Uncertainty(found, noise, spread, tails, scores)
+    posterior = Posterior(tangents, chain_factor, main_factor, freedom, int(tree["n_held"]))
+    return Uncertainty(posterior, noise, spread, tails, scores)
 
 
 def _part(tree: Any, kind: str, *label: str) -> Any:
