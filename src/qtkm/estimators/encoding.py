@@ -1,16 +1,6 @@
 """Values to plain trees that `qtkm.storage` can write, and back with the types they had.
 
-None, bools, Python's numbers, text, lists and arrays of numbers stay as they are.  All else is
-a dict that names its type:
-
-    (1, 2)                {"type": "tuple", "values": [1, 2]}
-    {"a": 1}              {"type": "dict", "values": [["a", 1]]}
-    np.float32(0.5)       {"type": "scalar", "value": array(0.5)}
-    np.float32            {"type": "number type", "name": "float32"}
-    array(["a", "bc"])    {"type": "array", "dtype": "<U2", "shape": [2], "values": ["a", "bc"]}
-    Fourier(n_basis=8)    {"type": "part", "kind": "features", "name": "fourier",
-                           "parameters": {"n_basis": 8, …}}
-
+What a file cannot hold as it is becomes a dict that names its type, see docs/design/model-files.md.
 Reading calls nothing but the constructors of registered parts.
 """
 
