@@ -131,16 +131,14 @@ def decode(tree: Any) -> Any:
 
 def encode_part(part: Any) -> dict[str, Any]:
     """Return the registered name and parameters of a map, network, loss, penalty or solver."""
-    parameters = part.get_params(deep=False)
+    given, kinds = part.get_params(deep=False), []
     for kind, registry in REGISTRIES.items():
         for name, cls in registry.items():
             if type(part) is cls:
-                return {
-                    "type": "part", "kind": kind, "name": name,
-                    "parameters": {key: encode(value) for key, value in parameters.items()},
-                }  # fmt: skip
-    kinds = [kind for kind, classes in REGISTRIES.items()
-             if isinstance(part, tuple(classes.values()))]  # fmt: skip
+                parameters = {key: encode(value) for key, value in given.items()}
+                return {"type": "part", "kind": kind, "name": name, "parameters": parameters}
+            if isinstance(part, cls):
+                kinds.append(kind)
     where = f"qtkm.{kinds[0]}.REGISTRY" if kinds else "one of qtkm's registries"
     raise TypeError(
         f"{type(part).__name__} is a class that qtkm does not know by name; add it to {where}, "
