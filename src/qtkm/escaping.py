@@ -11,16 +11,8 @@ import numpy as np
 
 
 def visible(text: str, keep: str = "") -> str:
-    r"""Return text in which everything that cannot be seen is written as an escape, as \x1b.
+    r"""Return text with everything that cannot be seen, except `keep`, escaped as in \x1b.
 
-    Parameters
-    ----------
-    text : str
-    keep : str
-        Characters to leave as they are, such as the ends of lines of our own.
-
-    Examples
-    --------
     >>> print(visible("Köln \x1b[31m\u202e"))
     Köln \x1b[31m\u202e
     """

@@ -14,6 +14,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
@@ -42,6 +43,8 @@ ERRORS = (
 )  # fmt: skip
 #: key that marks a value which is not plain JSON
 MARK = "$"
+#: letters of no text that a file can hold: halves of surrogate pairs
+_HALVES = re.compile("[\ud800-\udfff]")
 #: types of arrays that may be stored
 KINDS = ("bool", *(f"{sign}int{n}" for sign in ("u", "") for n in (8, 16, 32, 64)),
          "float32", "float64")  # fmt: skip
@@ -164,7 +167,7 @@ def split(tree: Any) -> tuple[Any, dict[str, NDArray]]:
 def _split(value: Any, arrays: dict[str, NDArray]) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, str) and not _is_unicode(value):  # which the file itself must be
+    if isinstance(value, str) and _HALVES.search(value):
         return {MARK: "text", "value": [ord(letter) for letter in value]}
     if value is None or isinstance(value, bool | int | str):
         return value
@@ -173,7 +176,7 @@ def _split(value: Any, arrays: dict[str, NDArray]) -> Any:
     if isinstance(value, complex):
         return {MARK: "complex", "value": _split([value.real, value.imag], arrays)}
     if isinstance(value, Mapping):
-        if not all(map(_is_key, value)):
+        if not all(isinstance(k, str) and k != MARK and not _HALVES.search(k) for k in value):
             raise TypeError(f"a dict with the keys {list(value)!r} cannot be stored")
         return {key: _split(entry, arrays) for key, entry in value.items()}
     if isinstance(value, list | tuple):
@@ -186,18 +189,6 @@ def _split(value: Any, arrays: dict[str, NDArray]) -> Any:
         raise TypeError(f"an array of type {array.dtype} cannot be stored")
     arrays[name] = np.asarray(array, order="C")
     return {MARK: "array", "name": name, "complex": is_complex}
-
-
-def _is_key(key: Any) -> bool:
-    return isinstance(key, str) and key != MARK and _is_unicode(key)
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def join(plain: Any, arrays: Mapping[str, NDArray]) -> Any:

@@ -19,23 +19,13 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Edge:
-    """An index of the network.
-
-    Attributes
-    ----------
-    name : str
-    size : int
-        Its dimension.
-    vertices : tuple of int
-        Positions of the vertices that have it.
-    site : (column, level) or None
-        The site whose feature it meets, for a leg; the column after the last one stands for
-        the outputs.
-    """
+    """An index of the network."""
 
     name: str
     size: int
+    #: positions of the vertices that have it
     vertices: tuple[int, ...]
+    #: site (column, level) whose feature a leg meets; the column after the last one is the outputs
     site: tuple[int, int] | None = None
 
     @property
@@ -55,18 +45,11 @@ class Edge:
 
 @dataclass(frozen=True)
 class Structure:
-    """Vertices and edges of a network.
+    """Vertices and edges of a network."""
 
-    Attributes
-    ----------
-    vertices : tuple of str
-        What the cores are called.
-    edges : tuple of Edge
-        In the order of the axes of the cores: an axis of a core is one of its edges, those
-        that come first here are its first axes.
-    """
-
+    #: what the cores are called
     vertices: tuple[str, ...]
+    #: in the order of the axes of the cores
     edges: tuple[Edge, ...]
 
     @cached_property

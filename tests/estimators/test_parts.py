@@ -126,6 +126,14 @@ def test_given_cores_are_where_the_fit_starts(make, X, y):
     )
 
 
+@pytest.mark.parametrize("network", ["cpd", "tucker"])
+def test_cores_with_main_effects_are_where_a_fit_starts(make, X, y, network):
+    settings = {"network": network, "rank": 2, "penalty": "matern", "main_effects": True}
+    half = make(**settings, max_iter=2, tol=0).fit(X, y)
+    rest = make(**settings, max_iter=2, tol=0, init=half.cores_).fit(X, y)
+    assert rest.history_["objective"][-1] < half.history_["objective"][-1]
+
+
 def test_given_cores_bring_their_rank_and_are_not_changed(make, X, y):
     cores = make(rank=5).fit(X, y).cores_
     copies = [[core.copy() for core in column] for column in cores]

@@ -6,6 +6,7 @@ import pickle
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -140,6 +141,16 @@ def test_ranks_that_the_fit_chose_come_back(saved):
     _, _, model, path = saved("train, dmrg")
     assert isinstance(model.rank_, list)
     assert qtkm.load(path).rank_ == model.rank_
+
+
+def test_deviations_come_back_in_the_precision_of_their_products(tmp_path):
+    model = QTKMRegressor(rank=2, max_iter=2, alpha=1e-3, random_state=0, n_jobs=1).fit(X, y)
+    known = model._uncertainty
+    single = replace(known.posterior, chain=known.posterior.chain.astype(np.float32))
+    model._uncertainty = replace(known, posterior=single)
+    model.save(tmp_path / "a.qtkm")
+    loaded = qtkm.load(tmp_path / "a.qtkm")
+    assert_same(loaded.predict(X, return_std=True), model.predict(X, return_std=True))
 
 
 def test_what_may_be_written_to_stays_so(saved):

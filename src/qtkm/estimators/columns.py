@@ -61,33 +61,24 @@ class NumberSummary:
         """Scan some rows, as returned by the column's `read`."""
         there = present(values)
         self.has_gaps |= len(there) < len(values)
-        if len(there) == 0:
-            return
-        inside = data.contiguous(there if self.box is None else self.box.contain(there))
-        self.low = min(self.low, float(inside.min()))
-        self.high = max(self.high, float(inside.max()))
-        if self.distinct is not None:
-            self._join(data.find_distinct(inside, self.limit))
-        if self.distinct is None:
-            self.sample = data.draw_values(self.sample, inside)
+        if len(there):
+            inside = data.contiguous(there if self.box is None else self.box.contain(there))
+            distinct = None if self.distinct is None else data.find_distinct(inside, self.limit)
+            self._join(float(inside.min()), float(inside.max()), distinct, inside)
 
     def merge(self, other: "NumberSummary") -> None:
-        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         self.has_gaps |= other.has_gaps
-        if self.distinct is not None:
-            self._join(other.distinct)
-        if self.distinct is None:
-            seen = other.sample if other.distinct is None else other.distinct
-            self.sample = data.draw_values(self.sample, seen)
+        seen = other.sample if other.distinct is None else other.distinct
+        self._join(other.low, other.high, other.distinct, seen)
 
-    def _join(self, found: NDArray[np.float64] | None) -> None:
-        assert self.distinct is not None
-        if found is not None and np.isin(found, self.distinct, assume_unique=True).all():
-            return
-        joined = None if found is None else np.union1d(self.distinct, found)
-        if joined is None or len(joined) > self.limit:
-            self.sample, joined = self.draw(), None
-        self.distinct = joined
+    def _join(self, low: float, high: float, distinct: NDArray | None, seen: NDArray) -> None:
+        self.low, self.high = min(self.low, low), max(self.high, high)
+        if self.distinct is not None and distinct is not None:
+            joined = np.union1d(self.distinct, distinct)
+            if len(joined) <= self.limit:
+                self.distinct = joined
+                return
+        self.sample, self.distinct = data.draw_values(self.draw(), seen), None
 
     def draw(self) -> NDArray[np.float64]:
         if self.distinct is None:

@@ -24,7 +24,7 @@ from ..engines.dask_cluster import Dask, RemoteShards
 from ..engines.remote import Held, hold, pack, serial
 from ..limits import LIMITS
 from ..networks import Network
-from .inputs import Reading, read_inputs
+from .inputs import read_inputs
 from .rows import Arranged, Split
 from .tables import Coding, Scan, Table, names_of
 from .targets import refuse_none
@@ -38,14 +38,14 @@ def is_collection(*values: Any) -> bool:
 class Partitions(Table):
     """Partitions of X, y, weights and offsets."""
 
-    def __init__(self, model: Any, given: dict[str, Any], engine: Dask, known: Reading | None):
+    def __init__(self, model: Any, given: dict[str, Any], engine: Dask):
         X, y = given["X"], given["y"]
         refuse_none(y, model)
         parts = _to_delayed(given)
         # artificial rows with the names and types of X
         is_frame = hasattr(X, "_meta_nonempty")
         example = X._meta_nonempty if is_frame else np.zeros((1, *X.shape[1:]), dtype=X.dtype)
-        inputs = read_inputs(model, example, known)[0]
+        inputs = read_inputs(model, example)[0]
         features = [f"column {d} of X" for d in range(len(inputs))]
         is_vector = getattr(y, "ndim", 1) == 1
         target = names_of(y) or (["y"] if is_vector else [f"y{k}" for k in range(y.shape[1])])

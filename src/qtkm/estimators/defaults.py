@@ -51,11 +51,20 @@ def is_auto(value: Any) -> bool:
     return isinstance(value, str) and value == AUTO
 
 
+def is_list(value: Any) -> bool:
+    """Return True for a sequence of values, such as one per column."""
+    return isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
+
+
+def is_ridge(penalty: Any) -> bool:
+    """Return True for the paper's penalty, the norm of the weights."""
+    return isinstance(penalty, Ridge) or (isinstance(penalty, str) and penalty == "ridge")
+
+
 def is_plain(estimator: Any) -> bool:
-    """Return True if all columns have the paper's penalty, the norm of the weights."""
+    """Return True if all columns have the paper's penalty."""
     given = getattr(estimator, "penalty", "ridge")  # baselines have none here
-    is_list = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
-    return all(isinstance(own, Ridge) or own == "ridge" for own in (given if is_list else [given]))
+    return all(map(is_ridge, given if is_list(given) else [given]))
 
 
 def main_effects(estimator: Any) -> bool:

@@ -1,16 +1,6 @@
 """Values to plain trees that `qtkm.storage` can write, and back with the types they had.
 
-None, bools, Python's numbers, text, lists and arrays of numbers stay as they are.  All else is
-a dict that names its type:
-
-    (1, 2)                {"type": "tuple", "values": [1, 2]}
-    {"a": 1}              {"type": "dict", "values": [["a", 1]]}
-    np.float32(0.5)       {"type": "scalar", "value": array(0.5)}
-    np.float32            {"type": "number type", "name": "float32"}
-    array(["a", "bc"])    {"type": "array", "dtype": "<U2", "shape": [2], "values": ["a", "bc"]}
-    Fourier(n_basis=8)    {"type": "part", "kind": "features", "name": "fourier",
-                           "parameters": {"n_basis": 8, …}}
-
+What a file cannot hold as it is becomes a dict that names its type, see docs/design/model-files.md.
 Reading calls nothing but the constructors of registered parts.
 """
 
@@ -141,16 +131,14 @@ def decode(tree: Any) -> Any:
 
 def encode_part(part: Any) -> dict[str, Any]:
     """Return the registered name and parameters of a map, network, loss, penalty or solver."""
-    parameters = part.get_params(deep=False)
+    given, kinds = part.get_params(deep=False), []
     for kind, registry in REGISTRIES.items():
         for name, cls in registry.items():
             if type(part) is cls:
-                return {
-                    "type": "part", "kind": kind, "name": name,
-                    "parameters": {key: encode(value) for key, value in parameters.items()},
-                }  # fmt: skip
-    kinds = [kind for kind, classes in REGISTRIES.items()
-             if isinstance(part, tuple(classes.values()))]  # fmt: skip
+                parameters = {key: encode(value) for key, value in given.items()}
+                return {"type": "part", "kind": kind, "name": name, "parameters": parameters}
+            if isinstance(part, cls):
+                kinds.append(kind)
     where = f"qtkm.{kinds[0]}.REGISTRY" if kinds else "one of qtkm's registries"
     raise TypeError(
         f"{type(part).__name__} is a class that qtkm does not know by name; add it to {where}, "

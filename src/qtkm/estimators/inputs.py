@@ -145,8 +145,9 @@ class Reading:
             raise cannot_continue(said)
 
 
-def read_inputs(model: Any, X: Any, known: Reading | None) -> tuple[Inputs, list[Any]]:
+def read_inputs(model: Any, X: Any) -> tuple[Inputs, list[Any]]:
     """Return the kinds of the columns of a training X, or of an example, and the columns."""
+    known: Reading | None = model._known
     columns = read_columns(model, X, reset=known is None)
     names = getattr(model, "feature_names_in_", None)
     bounds = model.bounds if known is None else None

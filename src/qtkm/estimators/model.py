@@ -107,11 +107,8 @@ class Model(Uncertain, PredictsDatasets, Shown, BaseEstimator):
         """
         check_parameters(self)
         with engine_of(self, reads_blocks=True) as engine:
-            known = self._known
-            table = open_table(
-                self, open_source(source), target, features, weight, offset, known, cache
-            )
-            with prepare(self, table, engine, known) as prepared:
+            table = open_table(self, open_source(source), target, features, weight, offset, cache)
+            with prepare(self, table, engine) as prepared:
                 self._solve(prepared)
         return self
 
@@ -122,17 +119,16 @@ class Model(Uncertain, PredictsDatasets, Shown, BaseEstimator):
         """Prepare a fit to the given data, for the duration of a with block."""
         check_parameters(self)
         refuse_path(X)
-        known = self._known
         is_lazy = is_collection(X, y, sample_weight, offset)
         is_matrix = isinstance(X, np.ndarray) and X.ndim == 2 and not np.ma.isMA(X)
         by_blocks = is_matrix and self.memory_limit is not None and not is_lazy
         with engine_of(self, reads_blocks=by_blocks, has_collections=is_lazy) as engine:
             if is_lazy:
                 given = {"X": X, "y": y, "sample_weight": sample_weight, "offset": offset}
-                table: Table = Partitions(self, given, cast(Dask, engine), known)
+                table: Table = Partitions(self, given, cast(Dask, engine))
             else:
-                table = read_arrays(self, X, y, sample_weight, offset, known, by_blocks)
-            with prepare(self, table, engine, known) as prepared:
+                table = read_arrays(self, X, y, sample_weight, offset, by_blocks)
+            with prepare(self, table, engine) as prepared:
                 yield prepared
 
     def _solve(self, prepared: Prepared) -> None:

@@ -15,9 +15,8 @@ from sklearn.base import clone
 from .. import features, losses, networks, penalties, solvers
 from ..parameters import is_number
 from . import defaults
-from .defaults import RESIDUALS
+from .defaults import AUTO, RESIDUALS, is_auto, is_list
 
-_UNSET = "auto"
 #: registries of parts and their classes, by the parameter that gives one
 _KINDS: dict[str, tuple[Mapping[str, Any], type]] = {
     "basis": (features.REGISTRY, features.FeatureMap),
@@ -50,7 +49,7 @@ def resolve(kind: str, given: Any, shorthands: dict[str, Any], known: Any = None
         if not hasattr(part, name):
             continue
         own = getattr(part, name)
-        if isinstance(given, str) or _same(own, _UNSET):
+        if isinstance(given, str) or is_auto(own):
             setattr(part, name, value)
         elif not _same(value, default) and not _same(own, value):
             raise ValueError(
@@ -61,8 +60,8 @@ def resolve(kind: str, given: Any, shorthands: dict[str, Any], known: Any = None
 
 
 def _same(a: Any, b: Any) -> bool:
-    if _is_list(a) or _is_list(b):
-        return _is_list(a) and _is_list(b) and list(a) == list(b)
+    if is_list(a) or is_list(b):
+        return is_list(a) and is_list(b) and list(a) == list(b)
     return isinstance(a, str) == isinstance(b, str) and a == b
 
 
@@ -70,17 +69,13 @@ def _list(names: Iterable[str]) -> str:
     return ", ".join(map(repr, names))
 
 
-def _is_list(value: Any) -> bool:
-    return isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
-
-
 def make_network(estimator: Any, shape: tuple[int, int], n_outputs: int, known_rank: Any) -> Any:
     """Return the network of an estimator; `known_rank` is that of an earlier fit."""
     is_zero = is_number(estimator.rank, Integral) and estimator.rank == 0
     if is_zero and defaults.main_effects(estimator):
         return None
-    network = resolve("network", estimator.network, {"rank": (estimator.rank, _UNSET)})
-    if _same(getattr(network, "rank", None), _UNSET):
+    network = resolve("network", estimator.network, {"rank": (estimator.rank, AUTO)})
+    if is_auto(getattr(network, "rank", None)):
         given = None if isinstance(estimator.init, str) else network.rank_of(estimator.init)
         least = defaults.least_rank(n_outputs, isinstance(network, networks.CPD))
         network.set_params(rank=known_rank or given or max(least, network.default_rank(*shape)))
@@ -101,8 +96,7 @@ def make_regression_loss(estimator: Any) -> Any:
     """Return the loss of a regressor."""
     known = {name: cls for name, cls in losses.REGISTRY.items() if not cls.is_margin}
     given = estimator.loss
-    kind = losses.REGISTRY.get(given) if isinstance(given, str) else given
-    if getattr(kind, "is_margin", False):
+    if getattr(_kind_of(given), "is_margin", False):
         raise ValueError(
             f"loss={given!r} is for classification, but {type(estimator).__name__} is a regressor; "
             f"use QTKMClassifier, or one of {_list(known)}."
@@ -134,8 +128,11 @@ def make_classification_loss(given: Any, n_classes: int) -> Any:
 
 def has_probabilities(loss: Any) -> bool:
     """Return True if a loss, given by name or as an object, has probabilities."""
-    kind = losses.REGISTRY.get(loss) if isinstance(loss, str) else loss
-    return getattr(kind, "has_probabilities", False)
+    return getattr(_kind_of(loss), "has_probabilities", False)
+
+
+def _kind_of(loss: Any) -> Any:
+    return losses.REGISTRY.get(loss) if isinstance(loss, str) else loss
 
 
 def losses_with_probabilities() -> str:
@@ -165,17 +162,15 @@ def make_maps(
     given = [_per_column(name, getattr(estimator, name), len(inputs)) for name in names]
     priors = _per_column("penalty", getattr(estimator, "penalty", "ridge"), len(inputs))
     befores = [None] * len(inputs) if known is None else known
-    return [
-        _make_category_map(column, prior, before) if column.is_categorical
-        else _make_map(estimator, column, own, shape, before)
-        for column, prior, before, *own in zip(inputs.columns, priors, befores, *given, strict=True)
-    ]  # fmt: skip
-
-
-def _make_category_map(column: Any, prior: Any, before: Any) -> features.FeatureMap:
-    count = len(column.categories)
-    pooled = count > 1 and prior != "ridge" and not isinstance(prior, penalties.Ridge)
-    return features.Categorical(count, getattr(before, "pooled", pooled))
+    maps: list[features.FeatureMap] = []
+    for column, prior, before, *own in zip(inputs.columns, priors, befores, *given, strict=True):
+        if column.is_categorical:
+            count = len(column.categories)
+            pooled = getattr(before, "pooled", count > 1 and not defaults.is_ridge(prior))
+            maps.append(features.Categorical(count, pooled))
+        else:
+            maps.append(_make_map(estimator, column, own, shape, before))
+    return maps
 
 
 def _make_map(
@@ -183,7 +178,7 @@ def _make_map(
 ) -> features.FeatureMap:
     basis, n_basis, period = given
     own = {"n_basis": n_basis, "period": period, "quantization": estimator.quantization}
-    made = resolve("basis", basis, {name: (value, _UNSET) for name, value in own.items()})
+    made = resolve("basis", basis, {name: (value, AUTO) for name, value in own.items()})
     if made.is_categorical:
         raise ValueError(
             f"{column.label} has the basis {made!r}; declare the column with categorical_features "
@@ -196,13 +191,13 @@ def _make_map(
             )
         made.period = 1.0
     for name, default in (("n_basis", defaults.n_basis), ("period", defaults.period)):
-        if _same(getattr(made, name, None), _UNSET):
+        if is_auto(getattr(made, name, None)):
             setattr(made, name, getattr(before, name, default(estimator, made, shape)))
     period = getattr(made, "period", 1.0)
     if not is_number(period, Real):
         raise ValueError(f"period={period!r} of {column.label} must be a number >= 1, or 'auto'.")
     made.check(column.label)
-    is_counted = _is_list(estimator.n_basis) or not _same(getattr(basis, "n_basis", _UNSET), _UNSET)
+    is_counted = is_list(estimator.n_basis) or not is_auto(getattr(basis, "n_basis", AUTO))
     if column.box is not None and column.box.is_point and not is_counted:
         made = made.for_one_value()
     made = features.WithGaps(made) if column.has_gaps else made
@@ -212,7 +207,7 @@ def _make_map(
 
 
 def _per_column(name: str, value: Any, n_columns: int) -> list[Any]:
-    if not _is_list(value):
+    if not is_list(value):
         return [value] * n_columns
     if np.ndim(value) == 0 or len(value) != n_columns:
         raise ValueError(

@@ -146,10 +146,9 @@ def validation_score(model: Any, objective: Objective, shards: Shards) -> Callab
 
 
 @contextmanager
-def prepare(
-    model: Any, table: Table, engine: Engine, known: Reading | None = None
-) -> Iterator[Prepared]:
-    """Prepare a fit of a model whose parameters have been checked; `known` is of an earlier fit."""
+def prepare(model: Any, table: Table, engine: Engine) -> Iterator[Prepared]:
+    """Prepare a fit of a model whose parameters have been checked."""
+    known: Reading | None = model._known
     rng = as_random_state(model.random_state)
     with table:
         table.look(engine)
@@ -301,12 +300,11 @@ def _squares(shard: AnyShard, response: NDArray, run: Run) -> NDArray[np.float64
 def check_given(objective: Objective, given: Given, labels: Sequence[str]) -> Cores:
     """Copy given cores after checking their layout, shapes and type."""
     shapes, network = objective.shapes, objective.network
-    if network.has_main_effects:
-        labels = [*[*labels, "the outputs"][: len(shapes) - 1], "the main effects"]
-    labels = [*labels, "the outputs"][: len(shapes)]
-    if len(labels) < len(shapes) or isinstance(shapes[0], tuple):  # one core a vertex
+    if isinstance(shapes[0], tuple):  # one core per vertex
         radices = [column.radices for column in objective.columns]
         labels = network.structure(radices, objective.n_outputs).vertices
+    effects = ["the main effects"] * network.has_main_effects
+    labels = [*[*labels, "the outputs"][: len(shapes) - len(effects)], *effects]
     entries = _entries(given, len(shapes), "The cores", f"one for each of {', '.join(labels)}")
     cores: Cores = []
     for n, (entry, shape, label) in enumerate(zip(entries, shapes, labels, strict=True)):

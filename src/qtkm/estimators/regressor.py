@@ -428,15 +428,14 @@ class QTKMRegressor(RegressorMixin, Model):
         -------
         array of shape (n_rows, n_samples) or (n_rows, n_outputs, n_samples)
         """
-        drawn = samples(self, self._predict(X), X, n_samples, random_state)
-        return drawn[:, 0] if self._y_ndim == 1 else drawn
+        return self._as_y(samples(self, self._predict(X), X, n_samples, random_state))
 
     @property
     def noise_(self) -> Any:
         """Standard deviation of y around the true response."""
-        noise = self._noise() if self._has_posterior else None
-        if noise is None:
+        if not self._has_posterior:
             raise AttributeError("Without a posterior, noise_ is undefined.")
+        noise = self._noise()
         return float(noise[0]) if self._y_ndim == 1 else noise
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:

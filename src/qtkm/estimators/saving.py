@@ -1,34 +1,7 @@
 """Model files: everything needed to predict, and to continue a fit.
 
-The file is one of `qtkm.storage` of the kind "model": safetensors for the arrays, JSON for the
-rest, a checksum over both.  The layout of format 2, where a star marks what may be missing:
-
-    class, versions *         name of the estimator; qtkm and numpy that wrote the file
-    parameters *              of the constructor but for LEFT_OUT, see `qtkm.estimators.encoding`
-    feature_names *           names of the columns, or null
-    columns                   for each column
-        basis                 its feature map, with all parameters
-        bounds, extrapolation [low, high] and the rule for values outside; null for categories
-        reach *, center *     how far clipped values may leave the range; median in the unit box
-        holds *, cycle *      numbers, times or time spans; period of a cyclic column, or null
-        categories, counts    null among them for missing values, and their weights; or null
-        grid *                what `columns_` says of the fit: n_grid, binned, bin_error
-    target
-        mean, scale, is_constant    arrays (n_outputs,)
-        range *, names *      least and greatest targets (2, n_outputs); names of the targets
-        ndim or classes       dimensions of y that predictions have, or labels in order
-    network, loss             parts with all their parameters
-    cores                     arrays, in the layout of `cores_`
-    alpha, penalties *        factor of the penalty; learned one of every column, or null
-    posterior *               text that says why there is none, or
-        network, cores, held  whose derivatives it is made of, or null; columns that do not move
-        main                  which main functions move, the intercept last; or null
-        chain_factor, main_factor, freedom, n_held     see `qtkm.objective.posterior`
-        noise, spread, tails, scores                   see `qtkm.estimators.uncertainty`
-    summary *                 n_iter, status, message, history
-
-What follows from these (`n_parameters_`, `rank_`, …) is not written.  A reader ignores keys that
-it does not know, so that a minor version may add some.  Nothing in a file is trusted: only
+The file is one of `qtkm.storage` of the kind "model"; docs/design/model-files.md describes its
+entries.  A reader ignores keys that it does not know.  Nothing in a file is trusted: only
 registered classes are made, and all parts are checked against each other before there is a model.
 """
 
@@ -312,16 +285,16 @@ def _read_posterior(tree: Any, reading: Reading) -> Any:
         "main_factor": (n_outputs * tangents.n_main, width),
         "noise": (n_outputs,), "spread": (n_outputs,), "scores": (len(scores), n_outputs),
     }  # fmt: skip
-    # single precision is of a version whose rounding needs double
-    chain_factor, main_factor, noise, spread, scores = (
-        _numbers(tree[key], shape, f"the posterior's {key}", "f4 f8").astype(np.float64, copy=False)
-        for key, shape in shapes.items()
-    )
+    found = {key: _numbers(tree[key], shape, f"the posterior's {key}", "f4 f8")
+             for key, shape in shapes.items()}  # fmt: skip
+    # of this one, the precision is that in which it is multiplied
+    chain_factor = found.pop("chain_factor")
+    main_factor, noise, spread, scores = (own.astype(np.float64) for own in found.values())
     _need(min(noise.min(), spread.min()) >= 0, "the posterior has negative variances")
     _need(tails.shape == (n_outputs,) and (tails > 2).all(), "the posterior's tails are invalid")
     freedom = _number(tree["freedom"], "its effective parameters are not a number")
-    found = Posterior(tangents, chain_factor, main_factor, freedom, int(tree["n_held"]))
-    return Uncertainty(found, noise, spread, tails, scores)
+    posterior = Posterior(tangents, chain_factor, main_factor, freedom, int(tree["n_held"]))
+    return Uncertainty(posterior, noise, spread, tails, scores)
 
 
 def _part(tree: Any, kind: str, *label: str) -> Any:

@@ -28,7 +28,7 @@ from ..engines.remote import serial
 from ..limits import LIMITS
 from ..networks import Network
 from ..protocols import Given, Run, Shards
-from .inputs import Inputs, Reading, read_inputs
+from .inputs import Inputs, read_inputs
 from .memory import Cache, Need, parse_limit
 from .rows import Arranged, Split, Splitter, count_distinct, joined
 from .targets import CHANGED, Target, check_offset, check_weight, refuse_unequal, tame_exponent
@@ -305,9 +305,7 @@ class FileTable(Table):
         return self._arranged(pieces.splitter, **found)
 
 
-def read_arrays(
-    model: Any, X: Any, y: Any, weight: Any, offset: Any, known: Reading | None, by_blocks: bool
-) -> Table:
+def read_arrays(model: Any, X: Any, y: Any, weight: Any, offset: Any, by_blocks: bool) -> Table:
     """Return the table of what `fit` is given; `by_blocks` copies no column as a whole."""
     target = model._check_target(y)
     n_rows, given = len(target), target.reshape(len(target), -1)
@@ -317,7 +315,7 @@ def read_arrays(
         given = np.column_stack([given, check_offset(offset, n_rows)])
     offsets = [f"y{len(names)}"] * (offset is not None)
     reader = model._target_reader(names, *offsets, is_vector=target.ndim == 1, kind=target.dtype)
-    inputs, columns = read_inputs(model, X, known)
+    inputs, columns = read_inputs(model, X)
     refuse_unequal(len(columns[0]), n_rows)
     features = [f"x{d}" for d in range(len(columns))]
     weighted = None if weight is None else "weight"
@@ -340,15 +338,9 @@ def names_of(y: Given) -> list[str] | None:
 
 
 def open_table(
-    model: Any,
-    source: Source,
-    target: Given,
-    features: Given,
-    weight: str | None,
-    offset: str | None,
-    known: Reading | None,
+    model: Any, source: Source, target: Given, features: Given, weight: Given, offset: Given,
     cache: Given,
-) -> FileTable:
+) -> FileTable:  # fmt: skip
     """Check the columns of a source by their roles and return the table of them."""
     targets = [target] if isinstance(target, str) else list(target)
     if isinstance(features, str):
@@ -368,6 +360,6 @@ def open_table(
     import pandas
 
     example = pandas.DataFrame({name: first.columns[name] for name in chosen})
-    inputs = read_inputs(model, example, known)[0]
+    inputs = read_inputs(model, example)[0]
     scan = Scan(inputs, model.max_bins, chosen, reader, weight)
     return FileTable(model, scan, targets, source=source, cache=cache)
