@@ -168,6 +168,14 @@ def test_the_full_rank_model_is_mixed_in_saved_and_started_anew(tmp_path):
     assert not model._goes_on
 
 
+def test_a_search_for_the_penalty_of_a_given_rank_starts_anew():
+    X, y = bumps(100)
+    model = QTKMRegressor(rank=2, random_state=0, warm_start=True, n_jobs=1).fit(X, y)
+    assert model.rank_ > 2  # a network of every fold
+    before = model.predict(X)
+    np.testing.assert_array_equal(model.fit(X, y).predict(X), before)
+
+
 def test_the_search_keeps_its_best_on_ctrl_c(monkeypatch):
     from qtkm.estimators import automatic
 

@@ -43,8 +43,10 @@ class Model(Uncertain, PredictsDatasets, Shown, BaseEstimator):
         """Return True if a fit continues from the last one."""
         if not self.warm_start or not hasattr(self, "_reading"):
             return False
-        # no epoch can continue from a full-rank model, which has one term per row
-        return not any("share" in step for step in self.history_.get("path", ()))
+        # a search ends with more terms than `rank`: a network of every fold, or one term per row
+        path = self.history_.get("path", ())
+        is_larger = not isinstance(self.rank, str) and self.rank != self.rank_
+        return not any("share" in step or is_larger for step in path)
 
     @property
     def _known(self) -> Reading | None:
