@@ -3,14 +3,14 @@
 import glob
 import os
 import re
-import secrets
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from ...limits import LIMITS
+from ...replacing import replacing
 from .conversion import (
     MISSING,
     SPANS,
@@ -412,60 +412,47 @@ class TableWriter:
         if self.path.exists() and any(self.path.samefile(other) for other in avoid):
             raise ValueError(f"{path} is one of the files that are read; give another name.")
         self._held: list[Any] = []
-        #: open files in the order in which they are closed: of the format, packed, as it is
-        self._open: list[Any] = []
+        self._writer: Any = None
+        #: what is open: the file, what packs it, and the writer of its format
+        self._open = ExitStack()
 
     def __enter__(self) -> "TableWriter":
-        name = f".{self.path.name}.{os.getpid()}.{secrets.token_hex(4)}.partial"
-        self._partial = self.path.with_name(name)
         with self._explained():
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._open = [self._partial.open("xb")]
+            self._file = self._open.enter_context(replacing(self.path))
         return self
 
     def write(self, table: Any) -> None:
         """Add rows: a pyarrow table, of the schema that the first one has."""
         self._held.append(table)
-        if sum(len(held) for held in self._held) >= LIMITS.group_rows:
-            self._flush()
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        try:
-            if kind is None:
+        if sum(map(len, self._held)) >= LIMITS.group_rows:
+            with self._explained():
                 self._flush()
-                with self._explained():
-                    for file in self._open:
-                        file.close()
-                    with self._partial.open("rb+") as written:
-                        os.fsync(written.fileno())
-                    os.replace(self._partial, self.path)
-        finally:
-            # leave nothing behind; what cannot be written, such as a footer on a full disk, is
-            # not needed any more
-            for file in self._open:
-                with suppress(Exception):
-                    file.close()
-            self._partial.unlink(missing_ok=True)
+
+    def __exit__(self, *error: Any) -> None:
+        if error[0] is None:
+            with self._explained(), self._open:
+                self._flush()
+        else:
+            with suppress(Exception):  # what cannot be written any more is not needed
+                self._open.__exit__(*error)
 
     def _flush(self) -> None:
         if self._held:
             table, self._held = arrow().concat_tables(self._held), []
-            with self._explained():
-                if len(self._open) == 1:
-                    self._start(table.schema)
-                self._open[0].write_table(table)
+            self._writer = self._writer or self._start(table.schema)
+            self._writer.write_table(table)
 
-    def _start(self, schema: Any) -> None:
+    def _start(self, schema: Any) -> Any:
+        file: Any = self._file
         packing = {".gz": "gzip", ".bz2": "bz2"}.get(self.path.suffix.lower())
         if packing is not None:
-            self._open.insert(0, arrow().CompressedOutputStream(self._open[0], packing))
+            file = self._open.enter_context(arrow().CompressedOutputStream(file, packing))
         if self._is_csv:
             csv = need("pyarrow.csv", "CSV files are written")
             options = csv.WriteOptions(delimiter=separator_of(self.path))
-            self._open.insert(0, csv.CSVWriter(self._open[0], schema, write_options=options))
-        else:
-            parquet = need("pyarrow.parquet", "Parquet files are written")
-            self._open.insert(0, parquet.ParquetWriter(self._open[0], schema))
+            return self._open.enter_context(csv.CSVWriter(file, schema, write_options=options))
+        parquet = need("pyarrow.parquet", "Parquet files are written")
+        return self._open.enter_context(parquet.ParquetWriter(file, schema))
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
