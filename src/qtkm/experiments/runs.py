@@ -33,9 +33,11 @@ from .. import __version__
 from ..datasets import REGISTRY
 from ..datasets._files import pandas
 from ..estimators import QTKMRegressor
+from ..estimators.memory import available
 from ..networks import CPD
 from ..networks.algebra import Diagonal
 from ..networks.moments import weights_of
+from ..replacing import replacing
 
 PAPER = "Wesel and Batselier, AISTATS 2024"
 #: colours of the paper's figures
@@ -152,10 +154,10 @@ class Records:
         if self.made != (made := origin(self.options.command)):
             self.made = made
             notes = json.dumps({**self._settings, "made": made}, indent=2)
-            replace_text(self._notes, notes + "\n")
+            write_text(self._notes, notes + "\n")
         line = pandas().DataFrame([row], columns=self.columns)
         self._text += line.to_csv(header=False, index=False, lineterminator="\n")
-        replace_text(self.path, self._text)
+        write_text(self.path, self._text)
 
     def _continue(self) -> None:
         """Read the file of an earlier run, if it is of the same columns and settings."""
@@ -186,12 +188,10 @@ def _number(text: str) -> Any:
     return text
 
 
-def replace_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str) -> None:
     """Write a text file in one step: what is there is whole."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    partial.write_text(text, encoding="utf-8")
-    os.replace(partial, path)
+    with replacing(path) as file:
+        file.write(text.encode())
 
 
 def run_fits(fits: Iterable[Fit], records: Records, n_jobs: int = 1) -> Any:
@@ -286,10 +286,7 @@ def table(head: str, form: str, rows: Iterable[Mapping[str, Any]]) -> str:
 
 def origin(command: str) -> str:
     """Say when, where and how fits are made."""
-    machine = f"{cpu_count()} cores"
-    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
-        gib = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
-        machine += f", {gib:.0f} GiB"
+    machine = f"{cpu_count()} cores, {available('SC_PHYS_PAGES') / 2**30:.0f} GiB"
     return (
         f"Made by `{command}` on {date.today().isoformat()} with qtkm {__version__}, "
         f"NumPy {np.__version__} and Python {platform.python_version()} on {machine}"
@@ -359,5 +356,5 @@ def write_page(
         if all(known.get(field.removeprefix("if_")) is not None for field in fields):
             empty = {field: "" for field in fields if field.startswith("if_")}
             parts.append(paragraph.format(**known | empty))
-    replace_text(path, "\n\n".join(parts) + "\n")
+    write_text(path, "\n\n".join(parts) + "\n")
     return path
