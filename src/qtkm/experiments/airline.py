@@ -9,7 +9,7 @@ of the same seed.  Fits run one after another, each on all cores, because their 
 """
 
 from collections import namedtuple
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,7 @@ from ..inspection.plotting import new_figure, plain
 from ..solvers import ALS
 from . import runs
 from .airline_models import PACKAGE, KernelFeatureRidge, SparseGaussianProcess
-from .runs import COLOURS, Fit, Options, Records, Split, spread, table
+from .runs import COLOURS, Fit, Options, Records, Split, spread
 
 KEYS = ("dataset", "model", "split")
 VALUES = ("train_rows", "test_rows", "cores", "parameters", "epochs", "seconds", "test_mse")
@@ -199,8 +199,10 @@ def write(records: Records) -> Path:
     }
     values = {
         "no_file": None if PAPER in results else "",
-        "data": "\n".join(describe(dataset, found) for dataset, found in results.items()),
-        "paper_table": paper_table(results),
+        "data": [describe(dataset, found) for dataset, found in results.items()],
+        "heads": " | ".join(f"MSE, {DATASETS[dataset][0]}" for dataset in results),
+        "rulers": "---:|" * len(results),
+        "paper": paper_rows(results),
         "source": runs.PAPER,
         "the_data": "The data are the paper's" if PAPER in results else "The data differ",
         "epochs": "fewer epochs than theirs" if quick else f"{EPOCHS} epochs as theirs",
@@ -208,57 +210,46 @@ def write(records: Records) -> Path:
         "training_rows": TRAINING_ROWS,
         "cores": rows["cores"].max(),
         "models": "\n\n".join(
-            f"### {DATASETS[dataset][0]}\n\n{model_table(found)}\n\n{claim(found)}"
+            runs.fill("airline_models.md", {
+                "title": DATASETS[dataset][0], "models": model_rows(found), "claim": claim(found)
+            })
             for dataset, found in results.items()
         ),
-    }
+    }  # fmt: skip
     drawn = {"airline": partial(draw, results)}
     return runs.write_page(records, rows["seconds"].sum(), values, drawn)
 
 
-def describe(dataset: str, found: Found) -> str:
+def describe(dataset: str, found: Found) -> dict[str, Any]:
     """Say which rows were used."""
-    first, splits = next(iter(found.values())), max(map(len, found.values()))
-    n_train, n_test = first[["train_rows", "test_rows"]].iloc[0]
-    return (
-        "- **{}**: {}; ".format(*DATASETS[dataset])
-        + f"{n_train:,} rows to train and {n_test:,} to test, "
-        + (f"{splits} random splits." if splits > 1 else "one random split.")
-    )
+    title, text = DATASETS[dataset]
+    first, splits = next(iter(found.values())).iloc[0], max(map(len, found.values()))
+    said = f"{splits} random splits" if splits > 1 else "one random split"
+    return {"title": title, "text": text, "rows": first, "splits": said}
 
 
-def paper_table(results: Mapping[str, Found]) -> str:
-    """Table 1, with a column for each data set here."""
-    titles = [f"MSE, {DATASETS[dataset][0]}" for dataset in results]
-    return table(
-        " | ".join(["method | M | P, paper | MSE, paper", *titles]),
-        "{name} | {row.basis} | {row.parameters} | {row.mse:.3f} ± {row.deviation:.3f} | {here}",
-        (
-            {"name": name, "row": row, "here": " | ".join(
-                spread(found[name]["test_mse"]) if name in found else "–"
-                for found in results.values())}
-            for name, row in TABLE.items()
-        ),
-    )  # fmt: skip
+def paper_rows(results: Mapping[str, Found]) -> list[dict[str, Any]]:
+    """Rows of Table 1, with a cell for each data set here."""
+
+    def cells(name: str) -> Iterator[str]:
+        for found in results.values():
+            yield spread(found[name]["test_mse"]) if name in found else "–"
+
+    return [{"name": name, "row": row, "here": " | ".join(cells(name))}
+            for name, row in TABLE.items()]  # fmt: skip
 
 
-def model_table(found: Found) -> str:
+def model_rows(found: Found) -> list[dict[str, Any]]:
     """Errors and times of all models on one data set."""
-
-    def line(name: str, rows: Any) -> dict[str, Any]:
-        means = rows[["parameters", "seconds", "train_rows", "epochs"]].mean()
+    rows = []
+    for name, own in found.items():
+        means = own[["parameters", "seconds", "train_rows", "epochs"]].mean()
         million = means.seconds / means.epochs / means.train_rows * 1e6
         paper = SECONDS.get(name, np.nan) / EPOCHS / TRAINING_ROWS * 1e6
         times = ["–" if np.isnan(each) else f"{each:.3g}" for each in (million, paper)]
-        return {"name": name, "mse": spread(rows["test_mse"]), "n": len(rows), "times": times,
-                "parameters": means.parameters, "seconds": means.seconds}  # fmt: skip
-
-    return table(
-        "model | parameters | test MSE | splits | seconds | … of an epoch of a million rows | "
-        "… in the paper",
-        "{name} | {parameters:,.0f} | {mse} | {n} | {seconds:.3g} | {times[0]} | {times[1]}",
-        (line(name, rows) for name, rows in found.items()),
-    )
+        rows.append({"name": name, "mse": spread(own["test_mse"]), "n": len(own), "means": means,
+                     "times": times})  # fmt: skip
+    return rows
 
 
 def claim(found: Found) -> str:

@@ -23,7 +23,7 @@ from ..datasets._files import pandas
 from ..inspection.plotting import new_figure
 from ..solvers import ALS
 from . import runs
-from .runs import COLOURS, Fit, Options, Records, Split, draw_rows, fit_timed, run_fits, table
+from .runs import COLOURS, Fit, Options, Records, Split, draw_rows, fit_timed, run_fits
 
 SETS = ("airfoil", "yacht", "concrete", "energy", "qsar", "qsar_fish", "wine", "banana")
 N_BASIS, TEST_SIZE = 16, 0.2
@@ -182,22 +182,6 @@ MODELS = ("RFF", "TKM", "QTKM")
 TITLES = {"test_mse": "test", "train_mse": "training"}
 #: model → its curve
 Lines = Mapping[str, Any]
-LEAD = "{0.n_ahead} of {0.n_compared} | {0.n_clearly_behind} | {1:+.1f} % | {2}"
-#: heads of the tables of the page, and forms of their rows
-CHOICES = (
-    "set | split | N | D | alpha | L | KRR train | KRR test | time",
-    "{set} | {split} | {rows:,} | {columns} | {alpha:.0e} | {period:g} | {train_mse:.4f} | "
-    "{test_mse:.4f} | {time}",
-)
-ERRORS = (
-    "set | KRR | best RFF | best TKM | best QTKM | TKM, same P | QTKM, same P",
-    "{set} | {krr:.4f} | {errors}",
-)
-LEADS = (
-    "set | test: ahead | test: clearly behind | test: gap | test: holds | "
-    "train: ahead | train: clearly behind | train: gap | train: holds",
-    "{set} | {leads}",
-)
 
 
 def curve(rows: Any, name: str, model: str, error: str = "test_mse") -> Any:
@@ -251,18 +235,17 @@ def describe(name: str, test: Lines, train: Lines, krr: float, n_rows: int) -> d
     ours, theirs = (turning_point(test[model]) for model in ("QTKM", "TKM"))
     leads = [compare(lines["QTKM"], lines["TKM"], n_rows) for lines in (test, train)]
     last = test["TKM"].index[-1]
-    cells = [f"{means[m].min():.4f} ({means[m].idxmin():,})" for m in MODELS]
-    cells += [
-        "{:.4f} ± {:.4f}".format(*test[m].loc[last][:2]) if last in test[m].index else "–"
-        for m in ("TKM", "QTKM")
-    ]
     return {
         "set": name,
         "krr": krr,
-        "errors": " | ".join(cells),
-        "leads": " | ".join(
-            LEAD.format(each, 100 * each.gap, "yes" if each.holds else "no") for each in leads
-        ),
+        "best": {model: (mean.min(), mean.idxmin()) for model, mean in means.items()},
+        "same": {
+            m: "{:.4f} ± {:.4f}".format(*test[m].loc[last][:2]) if last in test[m].index else "–"
+            for m in ("TKM", "QTKM")
+        },
+        "leads": leads,
+        "gaps": [100 * each.gap for each in leads],
+        "verdicts": ["yes" if each.holds else "no" for each in leads],
         "tested": leads[0].holds,
         "trained": leads[1].holds,
         "sooner": ours < theirs,
@@ -293,11 +276,9 @@ def write(records: Records, protocol: CurveProtocol, rows: Any, krr: Any) -> Pat
     values = {
         "n_seeds": len(protocol.seeds),
         "splits": f"{splits} split{'s' if splits > 1 else ''}",
-        "choices": table(*CHOICES, ({**row, "time": runs.duration(row["seconds"])}
-                                    for row in krr.to_dict("records"))),
-        "errors": table(*ERRORS, facts),
+        "krr": krr.assign(time=krr["seconds"].map(runs.duration)).to_dict("records"),
+        "sets": facts,
         "n_sets": len(protocol.sets),
-        "ahead": table(*LEADS, facts),
         "yacht": best,
         "yacht_size": best.name,
         "yacht_krr": full["yacht"],
@@ -308,7 +289,7 @@ def write(records: Records, protocol: CurveProtocol, rows: Any, krr: Any) -> Pat
         "n_capped": (epochs >= protocol.max_iter).sum(),
         "n_fits": len(epochs),
         "median_epochs": int(epochs.median()),
-    }  # fmt: skip
+    }
     drawn = {
         "generalization_test": partial(draw, tests, krr, "test_mse"),
         "generalization_train": partial(draw, trainings, krr, "train_mse"),
