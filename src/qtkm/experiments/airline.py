@@ -210,12 +210,9 @@ def write(records: Records) -> Path:
         "training_rows": TRAINING_ROWS,
         "cores": rows["cores"].max(),
         "models": "\n\n".join(
-            runs.fill("airline_models.md", {
-                "title": DATASETS[dataset][0], "models": model_rows(found), "claim": claim(found)
-            })
-            for dataset, found in results.items()
+            describe_models(dataset, found) for dataset, found in results.items()
         ),
-    }  # fmt: skip
+    }
     drawn = {"airline": partial(draw, results)}
     return runs.write_page(records, rows["seconds"].sum(), values, drawn)
 
@@ -239,8 +236,8 @@ def paper_rows(results: Mapping[str, Found]) -> list[dict[str, Any]]:
             for name, row in TABLE.items()]  # fmt: skip
 
 
-def model_rows(found: Found) -> list[dict[str, Any]]:
-    """Errors and times of all models on one data set."""
+def describe_models(dataset: str, found: Found) -> str:
+    """Errors and times of all models on one data set, and what they say of the paper's claim."""
     rows = []
     for name, own in found.items():
         means = own[["parameters", "seconds", "train_rows", "epochs"]].mean()
@@ -249,32 +246,29 @@ def model_rows(found: Found) -> list[dict[str, Any]]:
         times = ["–" if np.isnan(each) else f"{each:.3g}" for each in (million, paper)]
         rows.append({"name": name, "mse": spread(own["test_mse"]), "n": len(own), "means": means,
                      "times": times})  # fmt: skip
-    return rows
+    title = DATASETS[dataset][0]
+    return runs.fill("airline_models.md", {"title": title, "models": rows, **claim(found)})
 
 
-def claim(found: Found) -> str:
-    """Whether QTKM of rank 40 is ahead of TKM of rank 8 with fewer parameters, split by split."""
+def claim(found: Found) -> dict[str, Any]:
+    """Compare QTKM of rank 40 with TKM of rank 8, of more parameters, split by split."""
     if AHEAD not in found or BEHIND not in found:
-        return "The two models of the paper's claim have no split in common."
+        return {"is_missing": ""}
     ahead, behind = (found[name].set_index("split") for name in (AHEAD, BEHIND))
     gain = (behind["test_mse"] - ahead["test_mse"]).dropna().to_numpy()
-    sizes = ahead["parameters"].iloc[0], behind["parameters"].iloc[0]
-    said = (
-        f"**{AHEAD} against {BEHIND}**: {sizes[0]:,} parameters against {sizes[1]:,}; the test MSE "
-        f"of {BEHIND} minus that of {AHEAD} is {gain.mean():+.4f}"
-    )
+    facts = {
+        "pair": (AHEAD, BEHIND),
+        "sizes": (ahead["parameters"].iloc[0], behind["parameters"].iloc[0]),
+        "gain": gain.mean(),
+    }
     if len(gain) == 1:
-        verdict = "ahead" if gain[0] > 0 else "not ahead"
-        return f"{said}: {AHEAD} is {verdict} in this one split, which has no standard error."
+        return {**facts, "alone": "ahead" if gain[0] > 0 else "not ahead"}
     error = gain.std(ddof=1) / np.sqrt(len(gain))
+    verdict = f"the paper's claim {'holds' if gain.mean() > 0 else 'does not hold'} here"
     if abs(gain.mean()) <= 2 * error:
         verdict = "the two cannot be told apart here"
-    else:
-        verdict = f"the paper's claim {'holds' if gain.mean() > 0 else 'does not hold'} here"
-    return (
-        f"{said} ± {error:.4f} (mean and its standard error over {len(gain)} splits; it is "
-        f"positive in {np.sum(gain > 0)} of them): {verdict}."
-    )
+    return {**facts, "error": error, "n": len(gain), "n_ahead": (gain > 0).sum(),
+            "verdict": verdict}  # fmt: skip
 
 
 def draw(results: Mapping[str, Found]) -> Any:
