@@ -4,7 +4,7 @@ import glob
 import os
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -83,13 +83,8 @@ def find_files(given: Iterable[str | os.PathLike[str]]) -> tuple[list[Path], str
 
 
 def _expand(text: str) -> list[Path]:
-    path = Path(text)
-    is_folder = path.is_dir()
-    if path.exists() and not is_folder:
-        return [path]
-    if not is_folder and not glob.has_magic(text):
-        raise FileNotFoundError(f"{path} does not exist.")
-    if is_folder:  # folders that links lead to may be elsewhere in it, or contain it
+    path, none = Path(text), f"No file matches the pattern {text!r}."
+    if path.is_dir():  # folders that links lead to may be elsewhere in it, or contain it
         inside = (Path(folder, name) for folder, _, names in os.walk(path) for name in names)
         # without hidden files, those of other formats, and marks of other programs (_SUCCESS)
         found = [
@@ -98,13 +93,17 @@ def _expand(text: str) -> list[Path]:
             if file.name.lower().endswith((*CSV, *PARQUET))
             and not any(part.startswith((".", "_")) for part in file.relative_to(path).parts)
         ]
-    else:
-        found = list(map(Path, glob.glob(text, recursive=True)))
-    files = [file for file in found if file.is_file()]
-    if not files:
         none = f"{path} is a folder without CSV and Parquet files."
-        raise FileNotFoundError(none if is_folder else f"No file matches the pattern {text!r}.")
-    return sorted(files)
+    elif path.exists():
+        return [path]
+    elif glob.has_magic(text):
+        found = list(map(Path, glob.glob(text, recursive=True)))
+    else:
+        raise FileNotFoundError(f"{path} does not exist.")
+    files = sorted(file for file in found if file.is_file())
+    if not files:
+        raise FileNotFoundError(none)
+    return files
 
 
 class FileSource(Source):
@@ -183,13 +182,13 @@ def _are_spans(texts: Any) -> bool:
 
 
 @contextmanager
-def _explained(explain: Callable[[Exception, str], Exception]) -> Iterator[None]:
-    """Raise explain(error, its text in one line) for errors of pyarrow about damaged files."""
+def _reading(what: str) -> Iterator[None]:
+    """Raise a DataFileError that begins with `what` for errors of pyarrow about damaged files."""
     try:
         yield
     except (OSError, ValueError, EOFError, arrow().ArrowException) as error:
-        told = " ".join(str(error).split())[:300]
-        raise explain(error, told or type(error).__name__) from error
+        told = " ".join(str(error).split())[:300] or type(error).__name__
+        raise DataFileError(f"{what}: {told}.") from error
 
 
 class ParquetPart:
@@ -228,22 +227,18 @@ class ParquetPart:
                 batches = file.iter_batches(
                     rows, row_groups=[group], columns=list(wanted), use_threads=False
                 )
-                while (batch := self._next(batches, where)) is not None:
+                while True:
+                    with _reading(f"{where}, cannot be read"):
+                        batch = next(batches, None)
+                    if batch is None:
+                        break
                     if batch.num_rows:
                         yield batch, where
 
-    def _next(self, batches: Iterator[Any], where: str) -> Any:
-        with _explained(lambda _, told: DataFileError(f"{where}, cannot be read: {told}.")):
-            return next(batches, None)
-
     def _open(self, text: Sequence[str] = ()) -> Any:
         parquet = need("pyarrow.parquet", "Parquet files are read")
-        cut_off = f"{self.path} is cut off after {self.stamp.size:,} bytes, or damaged: its footer"
-        with _explained(
-            lambda _, told: DataFileError(
-                f"{cut_off} cannot be read ({told}). Copy or write it again."
-            )
-        ):
+        what = f"{self.path} is cut off after {self.stamp.size:,} bytes, or damaged; copy or write"
+        with _reading(f"{what} it again: its footer cannot be read"):
             return parquet.ParquetFile(
                 self.path, read_dictionary=list(text), pre_buffer=False, buffer_size=BUFFER,
                 page_checksum_verification=True,
@@ -362,16 +357,19 @@ class CsvPart:
                 yield batch.slice(max(0, skip - n_rows))
             n_rows += batch.num_rows
 
-    def _explained(self, after: str) -> Any:
-        def explain(error: Exception, told: str) -> Exception:
-            if match := _CONVERSION.match(str(error)):
+    @contextmanager
+    def _explained(self, after: str) -> Iterator[None]:
+        try:
+            with _reading(f"{self.path}{after} cannot be read as CSV"):
+                yield
+        except DataFileError as error:
+            if match := _CONVERSION.match(str(error.__cause__)):
                 name = self.names[int(match["column"])]
-                return _WiderError(name, match["value"], f"{self.path}{after}")
-            if "invalid UTF8" in told:
-                return DataFileError(f"{self.path} is text in another encoding; save it as UTF-8.")
-            return DataFileError(f"{self.path}{after} cannot be read as CSV: {told}.")
-
-        return _explained(explain)
+                raise _WiderError(name, match["value"], f"{self.path}{after}") from error
+            if "invalid UTF8" in str(error):
+                told = f"{self.path} is text in another encoding; save it as UTF-8."
+                raise DataFileError(told) from error
+            raise
 
     def _widen(self, types: dict[str, Any], error: "_WiderError") -> None:
         """Give a column a type that holds the entry that did not fit, too."""
