@@ -39,7 +39,6 @@ from ..networks.algebra import Diagonal
 from ..networks.moments import weights_of
 from ..replacing import replacing
 
-PAPER = "Wesel and Batselier, AISTATS 2024"
 #: colours of the paper's figures
 COLOURS = {"RFF": "#0072BD", "TKM": "#D62728", "QTKM": "#EDB120", "KRR": "0.45"}
 #: rows of a brief fit that compiles

@@ -271,7 +271,6 @@ def _beside_the_paper(
     # the functions are nearly orthogonal over the training rows
     expected = reference.objective + top.weight_error**2 * np.sum(np.abs(free) ** 2)
     return {
-        "source": runs.PAPER,
         "differences": ", ".join(differences),
         "inside": ", ".join(places[True]) or "none",
         "outside": ", ".join(places[False]) or "none",
