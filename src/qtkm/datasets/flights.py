@@ -124,9 +124,9 @@ def load_airline(
             "expected_rows=None"
         )
     if expected_rows is not None and has_parquet:
-        with suppress(OSError):  # a home that cannot be written to is no obstacle
-            with replacing(kept) as file:
-                frame.to_parquet(file)
+        # a home that cannot be written to is no obstacle
+        with suppress(OSError), replacing(kept) as file:
+            frame.to_parquet(file)
     return bunch(_AIRLINE, frame, source, return_X_y=return_X_y, as_frame=as_frame)
 
 

@@ -7,7 +7,6 @@ must be importable, because it may run in another process.
 
 import json
 import math
-import os
 import platform
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
