@@ -304,19 +304,16 @@ def draw(lines: Mapping[str, Lines], krr: Any, error: str) -> Any:
     n_lines = -(-(len(lines) + 1) // n_columns)  # one cell more, for the legend
     figure = new_figure(3.0 * n_columns, 2.6 * n_lines)
     axes = figure.subplots(n_lines, n_columns, squeeze=False)
+    handles: dict[str, Any] = {}
     for ax, (name, curves) in zip(axes.flat, lines.items(), strict=False):
         _draw_panel(ax, curves, krr[krr["set"] == name], error)
+        handles |= dict(zip(*ax.get_legend_handles_labels()[::-1], strict=True))
     for ax in axes[:, 0]:
         ax.set_ylabel(f"{TITLES[error]} mean squared error")
     for ax in axes.flat[len(lines) :]:
         ax.axis("off")
-    handles = dict(
-        pair
-        for ax in axes.flat[: len(lines)]
-        for pair in zip(*ax.get_legend_handles_labels()[::-1], strict=True)
-    )
-    legend = {"loc": "upper left", "frameon": False, "fontsize": 9}
-    axes.flat[len(lines)].legend(handles.values(), handles, **legend)
+    cell = axes.flat[len(lines)]
+    cell.legend(handles.values(), handles, loc="upper left", frameon=False, fontsize=9)
     return figure
 
 
