@@ -15,7 +15,6 @@ import json
 import math
 import os
 import re
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors import numpy as safetensors
+
+from .replacing import replacing
 
 __all__ = ["DamagedFileError", "ForeignFileError", "join", "read", "shortened", "split", "write"]
 
@@ -67,7 +68,8 @@ def write(path: str | os.PathLike[str], kind: str, tree: Any) -> None:
     }  # fmt: skip
     if len(text) > LONGEST_TEXT:
         raise ValueError(f"{path} would hold {len(text):,} characters of text, too many to be read")
-    _replace(Path(path), _in_order(safetensors.save(arrays, metadata=metadata)))
+    with replacing(Path(path)) as file:
+        file.write(_in_order(safetensors.save(arrays, metadata=metadata)))
 
 
 def read(path: str | os.PathLike[str], kind: str) -> Any:
@@ -138,21 +140,6 @@ def _in_order(data: bytes) -> bytes:
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
     text += b" " * (-len(text) % 8)  # arrays begin at a multiple of eight bytes
     return len(text).to_bytes(8, "little") + text + data[8 + length :]
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Put bytes in place of a file; they are on disk before the old ones go."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.partial")
-    try:
-        with partial.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
 
 
 def split(tree: Any) -> tuple[Any, dict[str, NDArray]]:

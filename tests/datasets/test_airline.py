@@ -126,7 +126,7 @@ class TestKept:
         def refuse(*_):
             raise PermissionError
 
-        monkeypatch.setattr("pathlib.Path.replace", refuse)
+        monkeypatch.setattr("os.replace", refuse)
         before = sorted(home.rglob("*"))
         assert len(load_airline(data_home=home, expected_rows=2).data) == 2
         assert sorted(home.rglob("*")) == before

@@ -4,15 +4,17 @@ from qtkm.experiments import runs
 from qtkm.inspection.plotting import new_figure
 
 
-def test_a_table_has_a_line_for_each_row():
-    rows = [{"set": "yacht", "error": 0.1}, {"set": "wine", "error": 0.2}]
-    text = runs.table("set | error", "{set} | {error:.1f}", rows)
-    assert text.splitlines() == [
-        "| set | error |",
-        "|---|---:|",
-        "| yacht | 0.1 |",
-        "| wine | 0.2 |",
-    ]
+def test_a_line_that_names_a_list_is_repeated_for_its_entries(tmp_path, monkeypatch):
+    monkeypatch.setattr(runs, "__file__", str(tmp_path / "runs.py"))
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "a.md").write_text(
+        "# {title}\n\n| set | error |\n|---|---:|\n| {sets[set]} | {sets[error]:.1f} |\n\n"
+        "{if_more}Left out: {more}\n\n{if_title}Last\n"
+    )
+    sets = [{"set": "yacht", "error": 0.1}, {"set": "wine", "error": 0.2}]
+    text = runs.fill("a.md", {"title": "Errors", "sets": sets, "more": None})
+    table = "| set | error |\n|---|---:|\n| yacht | 0.1 |\n| wine | 0.2 |"
+    assert text == f"# Errors\n\n{table}\n\nLast"
 
 
 def test_spread_is_mean_and_sample_deviation():

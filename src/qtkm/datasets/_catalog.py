@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NoReturn, get_args
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -151,24 +151,23 @@ def recorded() -> dict[str, Any]:
 
 def check(name: str, frame: Any, origin: str) -> None:
     """Raise a ValueError if a table, the target last, is not what is recorded of it."""
-    facts, found, expected = recorded()[name], "", ""
-    shape = facts["rows"], len(facts["low"])
-    if frame.shape != shape:
-        found = "has {} rows and {} columns".format(*frame.shape)
-        expected = "{} and {}".format(*shape)
-    else:
-        for column, low, high in zip(frame.columns, facts["low"], facts["high"], strict=True):
-            values, slack = frame[column], _TOLERANCE * (high - low)
-            if values.isna().any():
-                found, expected = f"lacks values of {column!r}", "all of them"
-            elif abs(values.min() - low) > slack or abs(values.max() - high) > slack:
-                found = f"has {column!r} from {values.min()} to {values.max()}"
-                expected = f"{low} to {high}"
-    if found:
+    facts = recorded()[name]
+
+    def refuse(found: str, expected: str) -> NoReturn:
         raise ValueError(
             f"{origin} is not the expected set {name!r}: it {found}, expected {expected}; "
             "use another source, or put your own file in the data home"
         )
+
+    shape = facts["rows"], len(facts["low"])
+    if frame.shape != shape:
+        refuse("has {} rows and {} columns".format(*frame.shape), "{} and {}".format(*shape))
+    for column, low, high in zip(frame.columns, facts["low"], facts["high"], strict=True):
+        values, slack = frame[column], _TOLERANCE * (high - low)
+        if values.isna().any():
+            refuse(f"lacks values of {column!r}", "all of them")
+        if abs(values.min() - low) > slack or abs(values.max() - high) > slack:
+            refuse(f"has {column!r} from {values.min()} to {values.max()}", f"{low} to {high}")
 
 
 def _read_home(dataset: Dataset, file: Path) -> Any:

@@ -12,16 +12,16 @@ import importlib.util
 import io
 import os
 import shutil
-import tempfile
-import urllib.request
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 from tqdm.auto import tqdm
 
 from ..extras import need
+from ..replacing import replacing
 
 ENVIRONMENT_VARIABLE = "QTKM_DATA_HOME"
 INSTALL = 'pip install "qtkm[data]"'
@@ -120,29 +120,24 @@ def open_members(file: Path, members: tuple[str, ...]) -> list[io.BytesIO]:
 
 def fetch(url: str, file: Path) -> None:
     """Download a file, with a progress bar on a terminal, or leave nothing behind."""
-    file.parent.mkdir(parents=True, exist_ok=True)
     # Some servers turn away the name that Python gives itself.
-    request = urllib.request.Request(url, headers={"User-Agent": "qtkm"})
-    # Removed with all that is in it, however this ends.
-    with tempfile.TemporaryDirectory(prefix=f".{file.name}.", dir=file.parent) as folder:
-        part = Path(folder) / file.name
-        try:
-            with urllib.request.urlopen(request, timeout=_TIMEOUT) as response:
-                stated = response.headers.get("Content-Length")
-                total = None if stated is None else int(stated)
-                bar = tqdm.wrapattr(response, "read", total, desc=file.name, disable=None)
-                with bar as source, part.open("wb") as stream:
-                    shutil.copyfileobj(source, stream)
-            if total not in (None, size := part.stat().st_size):
+    request = Request(url, headers={"User-Agent": "qtkm"})
+    try:
+        with replacing(file) as stream, urlopen(request, timeout=_TIMEOUT) as response:
+            stated = response.headers.get("Content-Length")
+            total = None if stated is None else int(stated)
+            bar = tqdm.wrapattr(response, "read", total, desc=file.name, disable=None)
+            with bar as source:
+                shutil.copyfileobj(source, stream)
+            if total not in (None, size := stream.tell()):
                 raise OSError(f"it ended after {size} of {total} bytes")
-        except (OSError, http.client.HTTPException) as error:
-            raise OSError(
-                f"the download of {url} failed: {error}; try again, or put the file at "
-                f"{str(file)!r} yourself"
-            ) from error
-        text = f"{_checksum(part)}  {file.name}\n"
-        checksum_file(file).write_text(text, encoding="utf-8")
-        part.replace(file)
+    except (OSError, http.client.HTTPException) as error:
+        raise OSError(
+            f"the download of {url} failed: {error}; try again, or put the file at "
+            f"{str(file)!r} yourself"
+        ) from error
+    text = f"{_checksum(file)}  {file.name}\n"
+    checksum_file(file).write_text(text, encoding="utf-8")
 
 
 def _checksum(file: Path) -> str:

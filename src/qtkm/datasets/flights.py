@@ -6,7 +6,6 @@ never imported: it needs ``pkg_resources``. The second is built from two files o
 Expo 2009 in blocks of rows, so that only the finished table has to fit into memory.
 """
 
-import tempfile
 from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..extras import is_installed
+from ..replacing import replacing
 from . import _files as downloads
 from ._catalog import CATALOG, Home, bunch, document, read
 from ._files import find_data_home, pandas, read_parquet
@@ -124,12 +124,9 @@ def load_airline(
             "expected_rows=None"
         )
     if expected_rows is not None and has_parquet:
-        with suppress(OSError):  # a home that cannot be written to is no obstacle
-            kept.parent.mkdir(exist_ok=True)
-            with tempfile.TemporaryDirectory(prefix=f".{kept.name}.", dir=kept.parent) as folder:
-                part = Path(folder) / kept.name
-                frame.to_parquet(part)
-                part.replace(kept)
+        # a home that cannot be written to is no obstacle
+        with suppress(OSError), replacing(kept) as file:
+            frame.to_parquet(file)
     return bunch(_AIRLINE, frame, source, return_X_y=return_X_y, as_frame=as_frame)
 
 

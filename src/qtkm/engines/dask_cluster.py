@@ -18,13 +18,14 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 from ..interruption import check
 from ..limits import LIMITS
 from ..protocols import Shards
 from . import remote
-from .engine import Threads, add
+from .engine import Threads, add_in_order
 from .remote import Held, hold, map_targets
 
 logger = logging.getLogger(__name__)
@@ -93,8 +94,8 @@ class Dask(Threads):
 
     def _sum(self, task: bytes, shards: "RemoteShards") -> Any:
         """Try a pass once."""
-        owners, leaves = shards.owners(), []
-        remote.fold(owners, lambda *leaf: leaves.append(leaf), lambda a, b: None)
+        leaves = list(remote.leaves(shards.owners()))
+        sizes = [last - first for first, last, _ in leaves]
         is_light = len(leaves) * len(task) <= LIMITS.sent_bytes
         sent = task if is_light else self.submit(hold, task)
         parts = [
@@ -102,12 +103,8 @@ class Dask(Threads):
             for first, last, worker in leaves
         ]
         if len(leaves) <= LIMITS.few_tasks:
-            results = map(remote.aligned, self.fetch_all(parts))
-            return remote.fold(owners, lambda *_: next(results), add)
-        futures = iter(parts)
-        total = remote.fold(
-            owners, lambda *_: next(futures), lambda a, b: self.submit(remote.add_apart, a, b)
-        )
+            return add_in_order(map(remote.aligned, self.fetch_all(parts)), sizes)
+        total = add_in_order(parts, sizes, partial(self.submit, remote.add_apart))
         return remote.aligned(self.fetch(total))
 
     def submit(self, function: Callable[..., Any], *arguments: Any, home: str | None = None) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
+from itertools import repeat
 from multiprocessing import current_process
 from typing import Any, Protocol
 
@@ -47,21 +48,28 @@ def add(a: Any, b: Any) -> Any:
     return a
 
 
-def add_in_order(results: Iterable[Any]) -> Any:
+def add_in_order(
+    results: Iterable[Any], sizes: Iterable[int] = repeat(1), add: Callable[..., Any] = add
+) -> Any:
     """Sum results as a balanced binary tree over their positions, as they arrive.
 
     The tree is that of a binary counter: partial sums of equal size are joined at once, so
-    no more than log₂ of their number are held, and the order depends on nothing else.
+    no more than log₂ of their number are held, and the order depends on nothing else. `sizes` has
+    the sizes of results that are partial sums of this tree themselves.
     """
-    partial: list[Any] = []
-    for number, result in enumerate(results, start=1):
-        partial.append(result)
-        while number % 2 == 0:
-            partial[-2:] = [add(*partial[-2:])]
-            number //= 2
-    while len(partial) > 1:
-        partial[-2:] = [add(*partial[-2:])]
-    return partial[0]
+    held: list[tuple[Any, int]] = []
+
+    def join() -> None:
+        (a, n), (b, m) = held[-2:]
+        held[-2:] = [(add(a, b), n + m)]
+
+    for each in zip(results, sizes, strict=False):
+        held.append(each)
+        while len(held) > 1 and held[-1][1] == held[-2][1]:
+            join()
+    while len(held) > 1:
+        join()
+    return held[0][0]
 
 
 def first_half(count: int) -> int:

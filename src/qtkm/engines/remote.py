@@ -95,25 +95,21 @@ def hold(value: Any) -> Any:
     return value
 
 
-def fold(
-    owners: Sequence[tuple[str, int]],
-    leaf: Callable[[int, int, str], Any],
-    add: Callable[[Any, Any], Any],
-    first: int = 0,
-    last: int | None = None,
-) -> Any:
-    """Sum over a range of shards, in the order of `add_in_order`.
+def leaves(
+    owners: Sequence[tuple[str, int]], first: int = 0, last: int | None = None
+) -> Iterator[tuple[int, int, str]]:
+    """Yield what one task sums, (first, last, worker): subtrees of `add_in_order`, in its order.
 
-    `owners` has the worker of each shard, and how many shards one task of that worker may sum;
-    leaf(first, last, worker) is the sum of what one task may.
+    `owners` has the worker of each shard, and how many shards one task of that worker may sum.
     """
     last = len(owners) if last is None else last
     count, (worker, most) = last - first, owners[first]
     if count == 1 or (len(set(owners[first:last])) == 1 and count <= most):
-        return leaf(first, last, worker)
-    middle = first + first_half(count)
-    left = fold(owners, leaf, add, first, middle)
-    return add(left, fold(owners, leaf, add, middle, last))
+        yield first, last, worker
+    else:
+        middle = first + first_half(count)
+        yield from leaves(owners, first, middle)
+        yield from leaves(owners, middle, last)
 
 
 def spread(sizes: Sequence[int], threads: dict[str, int]) -> list[str]:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from .. import data
 from ..data.sources import ArraySource, Block, DataFileError, Source
 from ..data.sources.conversion import refuse_missing
-from ..data.sources.source import deal, is_there, take_rows
+from ..data.sources.source import cut, deal, is_there, take_rows
 from ..engines import Engine
 from ..engines.remote import serial
 from ..limits import LIMITS
@@ -257,7 +257,7 @@ class ArrayTable(Table):
     def blocks(self, what: str) -> Iterator[Block]:
         for first, last in data.blocks(self.block.n_rows, LIMITS.read_rows):
             columns = {
-                name: None if values is None else getattr(values, "iloc", values)[first:last]
+                name: None if values is None else cut(values, slice(first, last))
                 for name, values in self.block.columns.items()
             }
             yield Block(columns, last - first, first, "")

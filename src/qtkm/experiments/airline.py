@@ -8,7 +8,7 @@ row set aside.  A model that is not quantized begins at the Kronecker product of
 of the same seed.  Fits run one after another, each on all cores, because their times are reported.
 """
 
-from collections import namedtuple
+from collections import defaultdict, namedtuple
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
@@ -27,7 +27,7 @@ from ..inspection.plotting import new_figure, plain
 from ..solvers import ALS
 from . import runs
 from .airline_models import PACKAGE, KernelFeatureRidge, SparseGaussianProcess
-from .runs import COLOURS, Fit, Options, Records, Split, spread, table
+from .runs import COLOURS, Fit, Options, Records, Split, spread
 
 KEYS = ("dataset", "model", "split")
 VALUES = ("train_rows", "test_rows", "cores", "parameters", "epochs", "seconds", "test_mse")
@@ -47,24 +47,8 @@ DATASETS = {
             "airports' coordinates in place of the aircraft's age, the time in the air and the "
             "arrival"),
 }  # fmt: skip
-#: a row of the paper's Table 1: basis functions, parameters, test error, its deviation
-TableOneRow = namedtuple("TableOneRow", "basis parameters mse deviation")
-TABLE = {
-    "VFF": TableOneRow(40, 320, 0.827, 0.004),
-    "Hilbert-GP": TableOneRow(40, 320, 0.827, 0.005),
-    "VISH": TableOneRow(660, 660, 0.834, 0.055),
-    "SVIGP": TableOneRow(1000, 1000, 0.791, 0.005),
-    "Falkon": TableOneRow(10000, 10000, 0.758, 0.005),
-    "TKM R=4": TableOneRow(64, 2048, 0.789, 0.005),
-    "TKM R=6": TableOneRow(64, 3072, 0.773, 0.006),
-    "TKM R=8": TableOneRow(64, 4096, 0.765, 0.007),
-    "QTKM R=20": TableOneRow(64, 1920, 0.764, 0.005),
-    "QTKM R=30": TableOneRow(64, 2880, 0.754, 0.005),
-    "QTKM R=40": TableOneRow(64, 3840, 0.748, 0.005),
-}
-# Section 5.3 of the paper: training rows, machine, and seconds of a fit
-TRAINING_ROWS, MACHINE = 3_952_942, "a laptop with 4 cores and 16 GB"
-SECONDS = {"QTKM R=20": 6613.0, "QTKM R=40": 13039.0}
+# Section 5.3 of the paper: training rows, and seconds of a fit
+TRAINING_ROWS, SECONDS = 3_952_942, {"QTKM R=20": 6613.0, "QTKM R=40": 13039.0}
 #: colour, marker and its size in points, and whether it is filled, of a family
 STYLES = {
     "TKM": (COLOURS["TKM"], "o", 14, True),
@@ -199,91 +183,73 @@ def write(records: Records) -> Path:
     }
     values = {
         "no_file": None if PAPER in results else "",
-        "data": "\n".join(describe(dataset, found) for dataset, found in results.items()),
-        "paper_table": paper_table(results),
-        "source": runs.PAPER,
+        "data": [describe(dataset, found) for dataset, found in results.items()],
+        "heads": " | ".join(f"MSE, {DATASETS[dataset][0]}" for dataset in results),
+        "rulers": "---:|" * len(results),
+        "here": errors_here(results),
         "the_data": "The data are the paper's" if PAPER in results else "The data differ",
         "epochs": "fewer epochs than theirs" if quick else f"{EPOCHS} epochs as theirs",
-        "machine": MACHINE,
-        "training_rows": TRAINING_ROWS,
         "cores": rows["cores"].max(),
         "models": "\n\n".join(
-            f"### {DATASETS[dataset][0]}\n\n{model_table(found)}\n\n{claim(found)}"
-            for dataset, found in results.items()
+            describe_models(dataset, found) for dataset, found in results.items()
         ),
     }
     drawn = {"airline": partial(draw, results)}
     return runs.write_page(records, rows["seconds"].sum(), values, drawn)
 
 
-def describe(dataset: str, found: Found) -> str:
+def describe(dataset: str, found: Found) -> dict[str, Any]:
     """Say which rows were used."""
-    first, splits = next(iter(found.values())), max(map(len, found.values()))
-    n_train, n_test = first[["train_rows", "test_rows"]].iloc[0]
-    return (
-        "- **{}**: {}; ".format(*DATASETS[dataset])
-        + f"{n_train:,} rows to train and {n_test:,} to test, "
-        + (f"{splits} random splits." if splits > 1 else "one random split.")
-    )
+    title, text = DATASETS[dataset]
+    first, splits = next(iter(found.values())).iloc[0], max(map(len, found.values()))
+    said = f"{splits} random splits" if splits > 1 else "one random split"
+    return {"title": title, "text": text, "rows": first, "splits": said}
 
 
-def paper_table(results: Mapping[str, Found]) -> str:
-    """Table 1, with a column for each data set here."""
-    titles = [f"MSE, {DATASETS[dataset][0]}" for dataset in results]
-    return table(
-        " | ".join(["method | M | P, paper | MSE, paper", *titles]),
-        "{name} | {row.basis} | {row.parameters} | {row.mse:.3f} ± {row.deviation:.3f} | {here}",
-        (
-            {"name": name, "row": row, "here": " | ".join(
-                spread(found[name]["test_mse"]) if name in found else "–"
-                for found in results.values())}
-            for name, row in TABLE.items()
-        ),
-    )  # fmt: skip
+def errors_here(results: Mapping[str, Found]) -> Mapping[str, str]:
+    """Return the cells of each model in Table 1 of the page, one for each data set."""
+    nothing = " | ".join("–" for _ in results)
+    cells = defaultdict(lambda: nothing)
+    for name in {name: None for found in results.values() for name in found}:
+        cells[name] = " | ".join(
+            spread(found[name]["test_mse"]) if name in found else "–" for found in results.values()
+        )
+    return cells
 
 
-def model_table(found: Found) -> str:
-    """Errors and times of all models on one data set."""
-
-    def line(name: str, rows: Any) -> dict[str, Any]:
-        means = rows[["parameters", "seconds", "train_rows", "epochs"]].mean()
+def describe_models(dataset: str, found: Found) -> str:
+    """Errors and times of all models on one data set, and what they say of the paper's claim."""
+    rows = []
+    for name, own in found.items():
+        means = own[["parameters", "seconds", "train_rows", "epochs"]].mean()
         million = means.seconds / means.epochs / means.train_rows * 1e6
         paper = SECONDS.get(name, np.nan) / EPOCHS / TRAINING_ROWS * 1e6
         times = ["–" if np.isnan(each) else f"{each:.3g}" for each in (million, paper)]
-        return {"name": name, "mse": spread(rows["test_mse"]), "n": len(rows), "times": times,
-                "parameters": means.parameters, "seconds": means.seconds}  # fmt: skip
-
-    return table(
-        "model | parameters | test MSE | splits | seconds | … of an epoch of a million rows | "
-        "… in the paper",
-        "{name} | {parameters:,.0f} | {mse} | {n} | {seconds:.3g} | {times[0]} | {times[1]}",
-        (line(name, rows) for name, rows in found.items()),
-    )
+        rows.append({"name": name, "mse": spread(own["test_mse"]), "n": len(own), "means": means,
+                     "times": times})  # fmt: skip
+    title = DATASETS[dataset][0]
+    return runs.fill("airline_models.md", {"title": title, "models": rows, **claim(found)})
 
 
-def claim(found: Found) -> str:
-    """Whether QTKM of rank 40 is ahead of TKM of rank 8 with fewer parameters, split by split."""
+def claim(found: Found) -> dict[str, Any]:
+    """Compare QTKM of rank 40 with TKM of rank 8, of more parameters, split by split."""
     if AHEAD not in found or BEHIND not in found:
-        return "The two models of the paper's claim have no split in common."
+        return {"is_missing": ""}
     ahead, behind = (found[name].set_index("split") for name in (AHEAD, BEHIND))
     gain = (behind["test_mse"] - ahead["test_mse"]).dropna().to_numpy()
-    sizes = ahead["parameters"].iloc[0], behind["parameters"].iloc[0]
-    said = (
-        f"**{AHEAD} against {BEHIND}**: {sizes[0]:,} parameters against {sizes[1]:,}; the test MSE "
-        f"of {BEHIND} minus that of {AHEAD} is {gain.mean():+.4f}"
-    )
+    facts = {
+        "pair": (AHEAD, BEHIND),
+        "sizes": (ahead["parameters"].iloc[0], behind["parameters"].iloc[0]),
+        "gain": gain.mean(),
+    }
     if len(gain) == 1:
-        verdict = "ahead" if gain[0] > 0 else "not ahead"
-        return f"{said}: {AHEAD} is {verdict} in this one split, which has no standard error."
+        return {**facts, "alone": "ahead" if gain[0] > 0 else "not ahead"}
     error = gain.std(ddof=1) / np.sqrt(len(gain))
+    verdict = f"the paper's claim {'holds' if gain.mean() > 0 else 'does not hold'} here"
     if abs(gain.mean()) <= 2 * error:
         verdict = "the two cannot be told apart here"
-    else:
-        verdict = f"the paper's claim {'holds' if gain.mean() > 0 else 'does not hold'} here"
-    return (
-        f"{said} ± {error:.4f} (mean and its standard error over {len(gain)} splits; it is "
-        f"positive in {np.sum(gain > 0)} of them): {verdict}."
-    )
+    return {**facts, "error": error, "n": len(gain), "n_ahead": (gain > 0).sum(),
+            "verdict": verdict}  # fmt: skip
 
 
 def draw(results: Mapping[str, Found]) -> Any:

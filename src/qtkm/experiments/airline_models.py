@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.kernel_approximation import Nystroem, RBFSampler
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import gen_batches
 
 from ..baselines.baseline import blocks
 from ..baselines.random_fourier import ridge_weights
@@ -25,6 +27,7 @@ WIDTHS = (0.25, 1.0, 4.0)
 #: penalties that are tried: the noise over the variance of the function, about 1 for delays
 RIDGES = (0.1, 1.0, 10.0)
 MEDIAN_ROWS = 1000
+SAMPLERS = {"nystroem": Nystroem, "fourier": RBFSampler}
 
 
 class KernelFeatureRidge(RegressorMixin, BaseEstimator):
@@ -41,31 +44,30 @@ class KernelFeatureRidge(RegressorMixin, BaseEstimator):
 
     def fit(self, X: NDArray, y: NDArray) -> "KernelFeatureRidge":
         """Choose width and penalty, then fit all rows."""
-        self._scaler = StandardScaler().fit(X)
+        check_option("sampler", self.sampler, tuple(SAMPLERS))
+        scaler = StandardScaler().fit(X)
         rng = np.random.default_rng(self.random_state)
         rows = rng.permutation(len(y))[: self.search_rows]
-        part = self._scaler.transform(X[rows])
+        part = scaler.transform(X[rows])
         self.gamma_, self.ridge_ = self._search(part, y[rows])
-        self._map = self._make_map(part, self.gamma_)
+        self._map = make_pipeline(scaler, self._sampler(self.gamma_).fit(part))
         shape = len(y), self.n_components
         parts = blocks(*shape, least=self.n_components)
-        features = ((self._features(X[part]), y[part, None]) for part in parts)
+        features = ((self._map.transform(X[part]), y[part, None]) for part in parts)
         self.coef_ = ridge_weights(features, shape, self.ridge_ / len(y))
         return self
 
     def predict(self, X: NDArray) -> NDArray[np.float64]:
         """Predict, block by block."""
-        response = np.empty(len(X))
-        for part in blocks(len(X), self.n_components):
-            response[part] = (self._features(X[part]) @ self.coef_)[:, 0]
-        return response
+        parts = blocks(len(X), self.n_components)
+        return np.concatenate([self._map.transform(X[part]) @ self.coef_ for part in parts])[:, 0]
 
     def _search(self, part: NDArray, target: NDArray) -> tuple[float, float]:
         """Return width and penalty of the least error on the last quarter of some rows."""
         cut = 3 * len(target) // 4
         tried: list[tuple[float, float, float]] = []
         for gamma in median_gamma(part[:MEDIAN_ROWS]) * np.array(WIDTHS):
-            features = self._make_map(part[:cut], gamma).transform(part)
+            features = self._sampler(gamma).fit(part[:cut]).transform(part)
             block = features[:cut], target[:cut, None]
             for ridge in RIDGES:
                 weights = ridge_weights([block], block[0].shape, ridge / cut)
@@ -73,15 +75,10 @@ class KernelFeatureRidge(RegressorMixin, BaseEstimator):
                 tried.append((float(error), float(gamma), ridge))
         return min(tried)[1:]
 
-    def _make_map(self, part: NDArray, gamma: float) -> Any:
-        makers = {"nystroem": Nystroem, "fourier": RBFSampler}
-        check_option("sampler", self.sampler, tuple(makers))
-        return makers[self.sampler](
+    def _sampler(self, gamma: float) -> Any:
+        return SAMPLERS[self.sampler](
             gamma=gamma, n_components=self.n_components, random_state=self.random_state
-        ).fit(part)
-
-    def _features(self, X: NDArray) -> NDArray:
-        return self._map.transform(self._scaler.transform(X))
+        )
 
 
 def median_gamma(rows: NDArray) -> float:
@@ -138,8 +135,5 @@ class SparseGaussianProcess(RegressorMixin, BaseEstimator):
         process = self._posterior.condition(None)
         # compiled, so that the variances, which nobody asks for, are not computed
         mean = import_module("jax").jit(lambda values: process(values, covariance="diagonal").mean)
-        response = np.empty(len(X))
-        for start in range(0, len(X), PREDICT_ROWS):
-            rows = slice(start, start + PREDICT_ROWS)
-            response[rows] = np.asarray(mean(self._scaler.transform(X[rows])))
-        return response
+        parts = gen_batches(len(X), PREDICT_ROWS)
+        return np.concatenate([np.asarray(mean(self._scaler.transform(X[p]))) for p in parts])

@@ -19,10 +19,11 @@ from sklearn.metrics import mean_squared_error
 from sklearn.model_selection import KFold
 
 from ..baselines import ProductKernelRidgeCV, RandomFourierRidge
+from ..datasets._files import pandas
 from ..inspection.plotting import new_figure
 from ..solvers import ALS
 from . import runs
-from .runs import COLOURS, Fit, Options, Records, Split, draw_rows, fit_timed, run_fits, table
+from .runs import COLOURS, Fit, Options, Records, Split, draw_rows, fit_timed, run_fits
 
 SETS = ("airfoil", "yacht", "concrete", "energy", "qsar", "qsar_fish", "wine", "banana")
 N_BASIS, TEST_SIZE = 16, 0.2
@@ -179,8 +180,8 @@ def _errors(model: Any, rows: Split) -> dict[str, float]:
 
 MODELS = ("RFF", "TKM", "QTKM")
 TITLES = {"test_mse": "test", "train_mse": "training"}
-#: set → model → its curve
-Lines = Mapping[str, Mapping[str, Any]]
+#: model → its curve
+Lines = Mapping[str, Any]
 
 
 def curve(rows: Any, name: str, model: str, error: str = "test_mse") -> Any:
@@ -227,43 +228,63 @@ def descends_twice(line: Any) -> bool:
     return False
 
 
+def describe(name: str, test: Lines, train: Lines, krr: float, n_rows: int) -> dict[str, Any]:
+    """Return what the page says of a set, from the curves of its models."""
+    means = {model: line["mean"] for model, line in test.items()}
+    least = {model: mean[mean.index < n_rows].min() for model, mean in means.items()}
+    ours, theirs = (turning_point(test[model]) for model in ("QTKM", "TKM"))
+    leads = [compare(lines["QTKM"], lines["TKM"], n_rows) for lines in (test, train)]
+    last = test["TKM"].index[-1]
+    return {
+        "set": name,
+        "krr": krr,
+        "best": {model: (mean.min(), mean.idxmin()) for model, mean in means.items()},
+        "same": {
+            m: "{:.4f} ± {:.4f}".format(*test[m].loc[last][:2]) if last in test[m].index else "–"
+            for m in ("TKM", "QTKM")
+        },
+        "leads": leads,
+        "gaps": [100 * each.gap for each in leads],
+        "verdicts": ["yes" if each.holds else "no" for each in leads],
+        "tested": leads[0].holds,
+        "trained": leads[1].holds,
+        "sooner": ours < theirs,
+        "later": theirs < ours,
+        "twice": descends_twice(test["TKM"]) or descends_twice(test["QTKM"]),
+        "competing": least["RFF"] <= 1.05 * least["QTKM"],
+        "competing_same": least[SAME_ALPHA] <= 1.05 * least["QTKM"],
+    }
+
+
 def write(records: Records, protocol: CurveProtocol, rows: Any, krr: Any) -> Path:
     """Draw the figures and write the page."""
-    every = (*MODELS, SAME_ALPHA)
     tests, trainings = (
-        {name: {m: curve(rows, name, m, error) for m in every} for name in protocol.sets}
+        {n: {m: curve(rows, n, m, error) for m in (*MODELS, SAME_ALPHA)} for n in protocol.sets}
         for error in TITLES
     )
     by_set = krr.groupby("set", sort=False)
     full, n_rows = by_set["test_mse"].mean(), by_set["rows"].first()
-    leads = {
-        name: [compare(lines[name]["QTKM"], lines[name]["TKM"], n_rows[name])
-               for lines in (tests, trainings)]
-        for name in tests
-    }  # fmt: skip
-    points = [[turning_point(lines[m]) for m in ("QTKM", "TKM")] for lines in tests.values()]
-    twice = [n for n, lines in tests.items() if any(map(descends_twice, list(lines.values())[1:3]))]
-    splits = krr["split"].nunique()
+    facts = [describe(n, tests[n], trainings[n], full[n], n_rows[n]) for n in tests]
+    found = pandas().DataFrame(facts).set_index("set").select_dtypes(bool)
+    those = {claim: list(found.index[holds]) for claim, holds in found.items()}
+    said = {claim: ", ".join(names) or "no set" for claim, names in those.items()}
+    for claim in ("competing", "competing_same"):
+        said[claim] += ": found" if those[claim] == ["banana"] else ": not found"
+    yacht, splits = tests["yacht"]["QTKM"], krr["split"].nunique()
+    best = yacht.loc[yacht["mean"].idxmin()]
     epochs = rows[rows["model"].isin(("TKM", "QTKM"))]["epochs"].astype(int)
     values = {
         "n_seeds": len(protocol.seeds),
         "splits": f"{splits} split{'s' if splits > 1 else ''}",
-        "choices": table(
-            "set | split | N | D | alpha | L | KRR train | KRR test | time",
-            "{set} | {split} | {rows:,} | {columns} | {alpha:.0e} | {period:g} | {train_mse:.4f} | "
-            "{test_mse:.4f} | {time}",
-            ({**row, "time": runs.duration(row["seconds"])} for row in krr.to_dict("records")),
-        ),
-        "errors": _error_table(tests, full),
+        "krr": krr.assign(time=krr["seconds"].map(runs.duration)).to_dict("records"),
+        "sets": facts,
         "n_sets": len(protocol.sets),
-        "n_tested": sum(test.holds for test, _ in leads.values()),
-        "n_trained": sum(train.holds for _, train in leads.values()),
-        "ahead": _lead_table(leads),
-        **_yacht(tests, full),
-        "n_sooner": sum(ours < theirs for ours, theirs in points),
-        "n_later": sum(theirs < ours for ours, theirs in points),
-        "twice": ", ".join(twice) or "no set",
-        **_random_features(tests, n_rows),
+        "yacht": best,
+        "yacht_size": best.name,
+        "yacht_krr": full["yacht"],
+        "yacht_found": "Found" if best["mean"] < full["yacht"] else "Not found",
+        **{f"n_{claim}": len(names) for claim, names in those.items()},
+        **said,
         "protocol": protocol,
         "n_capped": (epochs >= protocol.max_iter).sum(),
         "n_fits": len(epochs),
@@ -277,78 +298,26 @@ def write(records: Records, protocol: CurveProtocol, rows: Any, krr: Any) -> Pat
     return runs.write_page(records, seconds, values, drawn)
 
 
-def _error_table(lines: Lines, full: Any) -> str:
-    rows = []
-    for name, models in lines.items():
-        last = models["TKM"].index[-1]
-        best = [f"{models[m]['mean'].min():.4f} ({models[m]['mean'].idxmin():,})" for m in MODELS]
-        same = [
-            "{:.4f} ± {:.4f}".format(*models[m].loc[last][:2]) if last in models[m].index else "–"
-            for m in ("TKM", "QTKM")
-        ]
-        rows.append({"name": name, "krr": full[name], "more": " | ".join(best + same)})
-    head = "set | KRR | best RFF | best TKM | best QTKM | TKM, same P | QTKM, same P"
-    return table(head, "{name} | {krr:.4f} | {more}", rows)
-
-
-def _lead_table(leads: Mapping[str, list[Lead]]) -> str:
-    whats = ("ahead", "clearly behind", "gap", "holds")
-    head = " | ".join(["set", *(f"{k}: {what}" for k in ("test", "train") for what in whats)])
-    form = "{0.n_ahead} of {0.n_compared} | {0.n_clearly_behind} | {1:+.1f} % | {2}"
-    cells = {
-        name: [form.format(one, 100 * one.gap, "yes" if one.holds else "no") for one in pair]
-        for name, pair in leads.items()
-    }
-    rows = ({"name": name, "pair": " | ".join(pair)} for name, pair in cells.items())
-    return table(head, "{name} | {pair}", rows)
-
-
-def _yacht(lines: Lines, full: Any) -> dict[str, Any]:
-    line, krr = lines["yacht"]["QTKM"], full["yacht"]
-    size = line["mean"].idxmin()
-    best = line.loc[size]
-    found = "Found" if best["mean"] < krr else "Not found"
-    return {"yacht": best, "yacht_size": size, "yacht_krr": krr, "yacht_found": found}
-
-
-def _random_features(lines: Lines, n_rows: Any) -> dict[str, str]:
-    """List the sets on which both kinds of random features compete."""
-
-    def least(name: str, model: str) -> float:
-        line = lines[name][model]["mean"]
-        return line[line.index < n_rows[name]].min()
-
-    said = []
-    for model in ("RFF", SAME_ALPHA):
-        ahead = [name for name in lines if least(name, model) <= 1.05 * least(name, "QTKM")]
-        verdict = "found" if ahead == ["banana"] else "not found"
-        said.append(f"{', '.join(ahead) or 'no set'}: {verdict}")
-    return {"competing": said[0], "competing_same": said[1]}
-
-
-def draw(lines: Lines, krr: Any, error: str) -> Any:
+def draw(lines: Mapping[str, Lines], krr: Any, error: str) -> Any:
     """Draw one panel for each set."""
     n_columns = min(3, len(lines) + 1)
     n_lines = -(-(len(lines) + 1) // n_columns)  # one cell more, for the legend
     figure = new_figure(3.0 * n_columns, 2.6 * n_lines)
     axes = figure.subplots(n_lines, n_columns, squeeze=False)
+    handles: dict[str, Any] = {}
     for ax, (name, curves) in zip(axes.flat, lines.items(), strict=False):
         _draw_panel(ax, curves, krr[krr["set"] == name], error)
+        handles |= dict(zip(*ax.get_legend_handles_labels()[::-1], strict=True))
     for ax in axes[:, 0]:
         ax.set_ylabel(f"{TITLES[error]} mean squared error")
     for ax in axes.flat[len(lines) :]:
         ax.axis("off")
-    handles = dict(
-        pair
-        for ax in axes.flat[: len(lines)]
-        for pair in zip(*ax.get_legend_handles_labels()[::-1], strict=True)
-    )
-    legend = {"loc": "upper left", "frameon": False, "fontsize": 9}
-    axes.flat[len(lines)].legend(handles.values(), handles, **legend)
+    cell = axes.flat[len(lines)]
+    cell.legend(handles.values(), handles, loc="upper left", frameon=False, fontsize=9)
     return figure
 
 
-def _draw_panel(ax: Any, curves: Mapping[str, Any], krr: Any, error: str) -> None:
+def _draw_panel(ax: Any, curves: Lines, krr: Any, error: str) -> None:
     level, n_rows = krr[error].mean(), krr["rows"].iloc[0]
     for model in MODELS:
         line, colour = curves[model], COLOURS[model]
@@ -369,7 +338,7 @@ def _draw_panel(ax: Any, curves: Mapping[str, Any], krr: Any, error: str) -> Non
     ax.tick_params(which="both", labelsize=8)
 
 
-def _limits(curves: Mapping[str, Any], level: float) -> tuple[Any, Any]:
+def _limits(curves: Lines, level: float) -> tuple[Any, Any]:
     """Limits of P, all of TKM and QTKM, and of errors, up to the largest from TKM's rank 2 on."""
     pair = [curves[model] for model in ("TKM", "QTKM")]
     sizes = np.concatenate([line.index for line in pair])

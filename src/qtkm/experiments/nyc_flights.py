@@ -26,7 +26,8 @@ from .runs import Split, compile_loops, count_parameters, fit_timed, save_figure
 CATEGORIES = ["carrier", "origin", "dest"]
 SEES_CATEGORIES = " + categories"  # in the name of a model
 PLOT = "nyc_flights"
-LINE = "{:<22} {:>10} {:>8} {:>9} {:>7}"
+HEAD = f"{'model':<22} {'parameters':>10} {'seconds':>8} {'test MSE':>9} {'R2':>7}"
+LINE = "{:<22} {:>10,} {:>8.1f} {:>9.4f} {:>7.4f}"
 COLOURS = {
     "linear regression": "#8c8c8c",
     "QTKM": "#4c9bd6",
@@ -99,14 +100,11 @@ def run(output: Path, rows: int | None = None, seed: int = 0) -> list[Outcome]:
         f"New York flights of 2013: {len(flights.y_train):,} to train, "
         f"{len(flights.y_test):,} to test, on {cpu_count()} cores\n"
     )
-    head = LINE.format("model", "parameters", "seconds", "test MSE", "R2")
-    print(f"{head}\n{'-' * len(head)}", flush=True)
+    print(f"{HEAD}\n{'-' * len(HEAD)}", flush=True)
     outcomes = []
     for name, model in make_models(seed).items():
-        one = evaluate(name, model, flights)
-        seconds, mse, r2 = f"{one.seconds:.1f}", f"{one.mse:.4f}", f"{one.r2:.4f}"
-        print(LINE.format(name, f"{one.n_parameters:,}", seconds, mse, r2), flush=True)
-        outcomes.append(one)
+        outcomes.append(evaluate(name, model, flights))
+        print(LINE.format(*outcomes[-1]), flush=True)
     print(NOTES)
     for name in save_figures(output, {PLOT: partial(draw, outcomes, flights)}).values():
         print(f"plot: {output / name}")

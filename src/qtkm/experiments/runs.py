@@ -7,7 +7,6 @@ must be importable, because it may run in another process.
 
 import json
 import math
-import os
 import platform
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,11 +32,12 @@ from .. import __version__
 from ..datasets import REGISTRY
 from ..datasets._files import pandas
 from ..estimators import QTKMRegressor
+from ..estimators.memory import available
 from ..networks import CPD
 from ..networks.algebra import Diagonal
 from ..networks.moments import weights_of
+from ..replacing import replacing
 
-PAPER = "Wesel and Batselier, AISTATS 2024"
 #: colours of the paper's figures
 COLOURS = {"RFF": "#0072BD", "TKM": "#D62728", "QTKM": "#EDB120", "KRR": "0.45"}
 #: rows of a brief fit that compiles
@@ -152,10 +152,10 @@ class Records:
         if self.made != (made := origin(self.options.command)):
             self.made = made
             notes = json.dumps({**self._settings, "made": made}, indent=2)
-            replace_text(self._notes, notes + "\n")
+            write_text(self._notes, notes + "\n")
         line = pandas().DataFrame([row], columns=self.columns)
         self._text += line.to_csv(header=False, index=False, lineterminator="\n")
-        replace_text(self.path, self._text)
+        write_text(self.path, self._text)
 
     def _continue(self) -> None:
         """Read the file of an earlier run, if it is of the same columns and settings."""
@@ -186,12 +186,10 @@ def _number(text: str) -> Any:
     return text
 
 
-def replace_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str) -> None:
     """Write a text file in one step: what is there is whole."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    partial.write_text(text, encoding="utf-8")
-    os.replace(partial, path)
+    with replacing(path) as file:
+        file.write(text.encode())
 
 
 def run_fits(fits: Iterable[Fit], records: Records, n_jobs: int = 1) -> Any:
@@ -278,18 +276,9 @@ def unquantized(cores: Start) -> Start:
     return [[weights_of(Diagonal(), levels)] for levels in cores]
 
 
-def table(head: str, form: str, rows: Iterable[Mapping[str, Any]]) -> str:
-    """Lay out a Markdown table: its head, the form of a row, and the values of the rows."""
-    ruler = "|---|" + "---:|" * head.count("|")
-    return "\n".join([f"| {head} |", ruler, *(f"| {form.format(**row)} |" for row in rows)])
-
-
 def origin(command: str) -> str:
     """Say when, where and how fits are made."""
-    machine = f"{cpu_count()} cores"
-    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
-        gib = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
-        machine += f", {gib:.0f} GiB"
+    machine = f"{cpu_count()} cores, {available('SC_PHYS_PAGES') / 2**30:.0f} GiB"
     return (
         f"Made by `{command}` on {date.today().isoformat()} with qtkm {__version__}, "
         f"NumPy {np.__version__} and Python {platform.python_version()} on {machine}"
@@ -343,21 +332,37 @@ def write_page(
 ) -> Path:  # fmt: skip
     """Draw the figures of an experiment, and write its page from the template in ``pages``.
 
-    `seconds` is the time of all fits. A paragraph is left out if a value that it names, ``{name}``
-    or ``{if_name}``, is None or missing; the name of a figure has that of its file.
+    `seconds` is the time of all fits; the name of a figure has that of its file.
     """
     options, path = records.options, records.path.with_suffix(".md")
     made = f"{records.made or origin(options.command)}; the fits took {duration(seconds)}."
     known = {"made": made, "quick": options.quick or None, **values}
-    known |= save_figures(options.output, drawn)
-    parts = []
-    template = Path(__file__).parent.joinpath("pages", path.name).read_text(encoding="utf-8")
-    for paragraph in template.strip().split("\n\n"):
-        fields = [
-            re.split(r"[.\[]", field)[0] for _, field, _, _ in Formatter().parse(paragraph) if field
-        ]
-        if all(known.get(field.removeprefix("if_")) is not None for field in fields):
-            empty = {field: "" for field in fields if field.startswith("if_")}
-            parts.append(paragraph.format(**known | empty))
-    replace_text(path, "\n\n".join(parts) + "\n")
+    write_text(path, fill(path.name, known | save_figures(options.output, drawn)) + "\n")
     return path
+
+
+def fill(name: str, values: Mapping[str, Any]) -> str:
+    """Return a template of the folder ``pages`` with values in place of their names.
+
+    A paragraph is left out if a value that it names, ``{name}`` or ``{if_name}``, is None or
+    missing. A line that names a list, as ``{name[column]}``, is repeated for all of its entries.
+    """
+    template = Path(__file__).parent.joinpath("pages", name).read_text(encoding="utf-8")
+    parts = []
+    for paragraph in template.strip().split("\n\n"):
+        named = _names(paragraph)
+        if all(values.get(field.removeprefix("if_")) is not None for field in named):
+            known = {**values, **{field: "" for field in named if field.startswith("if_")}}
+            parts.append("\n".join(_fill_line(line, known) for line in paragraph.split("\n")))
+    return "\n\n".join(parts)
+
+
+def _names(text: str) -> list[str]:
+    fields = (field for _, field, _, _ in Formatter().parse(text) if field)
+    return [re.split(r"[.\[]", field)[0] for field in fields]
+
+
+def _fill_line(line: str, known: Mapping[str, Any]) -> str:
+    many = next((name for name in _names(line) if isinstance(known[name], list)), None)
+    entries = [known] if many is None else [{**known, many: entry} for entry in known[many]]
+    return "\n".join(line.format(**entry) for entry in entries)

@@ -23,7 +23,7 @@ from ..datasets import load_sound
 from ..inspection.plotting import new_figure, plain
 from ..solvers import ALS
 from . import runs
-from .runs import COLOURS, Fit, Options, Records, Split, run_fits, table
+from .runs import COLOURS, Fit, Options, Records, Split, run_fits
 
 #: a quick run takes the samples up to this position, and so many starts
 QUICK_SAMPLES, QUICK_STARTS = 6000, 2
@@ -179,21 +179,6 @@ def median_row(rows: Any) -> Any:
     return rows.sort_values("weight_error", kind="stable").iloc[(len(rows) - 1) // 2]
 
 
-#: head of a table of the page, and the form of its rows
-MAIN = (
-    "R | P | M/P | weight error, paper | here | SMAE, paper | here | of training rows",
-    "{rank} | {size:,} | {compression:.1f} | {paper[0]} | {weight_error:.3f} | {paper[1]} | "
-    "{smae:.3f} | {train_smae:.3f}",
-)
-MORE = """
-| all weights | {0:,} | 1.0 | – | 0 | – | {1[0]:.3f} | {1[1]:.3f} |
-| predicting the mean | 0 | – | – | 1 | – | {2[0]:.3f} | {2[1]:.3f} |"""
-FITS = (
-    "R | epochs | converged | seconds | objective",
-    "{rank} | {epochs:,.0f} | {done} | {seconds:.3g} | {objective:.4f}",
-)
-
-
 #: errors on test and training rows of the unconstrained model and of predicting the mean, and the
 #: mean squared complex residual of the former
 Reference = namedtuple("Reference", "smae silence objective")
@@ -219,7 +204,6 @@ def write(records: Records, rows: Any, sound: Split, free: NDArray, chosen: Soun
         for rank, fits in by_rank.items()
         if rank in PUBLISHED and PUBLISHED[rank].parameters in fits["parameters"].values
     }
-    lines = [_describe(rank, fits, published.get(rank)) for rank, fits in by_rank.items()]
     gaps = find_gaps(sound)
     values = {
         "n_train": len(sound.y_train),
@@ -228,9 +212,9 @@ def write(records: Records, rows: Any, sound: Split, free: NDArray, chosen: Soun
         "n_gaps": len(gaps),
         "gaps": " to ".join(str(length) for length in sorted({min(gaps), max(gaps)})),
         "samples_each": (len(sound.y_train) + len(sound.y_test)) / chosen.n_basis,
-        "main_table": table(*MAIN, lines) + MORE.format(len(free), *reference),
+        "ranks": [_describe(rank, fits, published.get(rank)) for rank, fits in by_rank.items()],
+        "n_free": len(free),
         "louder": reference.silence[0] / reference.silence[1],
-        "fits_table": table(*FITS, lines),
         "tol": TOLERANCE,
         "limits": ", ".join(f"{epochs:,} (R={rank})" for rank, epochs in chosen.epochs.items()),
         "reference": reference,
@@ -287,7 +271,6 @@ def _beside_the_paper(
     # the functions are nearly orthogonal over the training rows
     expected = reference.objective + top.weight_error**2 * np.sum(np.abs(free) ** 2)
     return {
-        "source": runs.PAPER,
         "differences": ", ".join(differences),
         "inside": ", ".join(places[True]) or "none",
         "outside": ", ".join(places[False]) or "none",

@@ -3,14 +3,14 @@
 import glob
 import os
 import re
-import secrets
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from ...limits import LIMITS
+from ...replacing import replacing
 from .conversion import (
     MISSING,
     SPANS,
@@ -83,13 +83,8 @@ def find_files(given: Iterable[str | os.PathLike[str]]) -> tuple[list[Path], str
 
 
 def _expand(text: str) -> list[Path]:
-    path = Path(text)
-    is_folder = path.is_dir()
-    if path.exists() and not is_folder:
-        return [path]
-    if not is_folder and not glob.has_magic(text):
-        raise FileNotFoundError(f"{path} does not exist.")
-    if is_folder:  # folders that links lead to may be elsewhere in it, or contain it
+    path, none = Path(text), f"No file matches the pattern {text!r}."
+    if path.is_dir():  # folders that links lead to may be elsewhere in it, or contain it
         inside = (Path(folder, name) for folder, _, names in os.walk(path) for name in names)
         # without hidden files, those of other formats, and marks of other programs (_SUCCESS)
         found = [
@@ -98,13 +93,17 @@ def _expand(text: str) -> list[Path]:
             if file.name.lower().endswith((*CSV, *PARQUET))
             and not any(part.startswith((".", "_")) for part in file.relative_to(path).parts)
         ]
-    else:
-        found = list(map(Path, glob.glob(text, recursive=True)))
-    files = [file for file in found if file.is_file()]
-    if not files:
         none = f"{path} is a folder without CSV and Parquet files."
-        raise FileNotFoundError(none if is_folder else f"No file matches the pattern {text!r}.")
-    return sorted(files)
+    elif path.exists():
+        return [path]
+    elif glob.has_magic(text):
+        found = list(map(Path, glob.glob(text, recursive=True)))
+    else:
+        raise FileNotFoundError(f"{path} does not exist.")
+    files = sorted(file for file in found if file.is_file())
+    if not files:
+        raise FileNotFoundError(none)
+    return files
 
 
 class FileSource(Source):
@@ -183,13 +182,13 @@ def _are_spans(texts: Any) -> bool:
 
 
 @contextmanager
-def _explained(explain: Callable[[Exception, str], Exception]) -> Iterator[None]:
-    """Raise explain(error, its text in one line) for errors of pyarrow about damaged files."""
+def _reading(what: str) -> Iterator[None]:
+    """Raise a DataFileError that begins with `what` for errors of pyarrow about damaged files."""
     try:
         yield
     except (OSError, ValueError, EOFError, arrow().ArrowException) as error:
-        told = " ".join(str(error).split())[:300]
-        raise explain(error, told or type(error).__name__) from error
+        told = " ".join(str(error).split())[:300] or type(error).__name__
+        raise DataFileError(f"{what}: {told}.") from error
 
 
 class ParquetPart:
@@ -228,22 +227,18 @@ class ParquetPart:
                 batches = file.iter_batches(
                     rows, row_groups=[group], columns=list(wanted), use_threads=False
                 )
-                while (batch := self._next(batches, where)) is not None:
+                while True:
+                    with _reading(f"{where}, cannot be read"):
+                        batch = next(batches, None)
+                    if batch is None:
+                        break
                     if batch.num_rows:
                         yield batch, where
 
-    def _next(self, batches: Iterator[Any], where: str) -> Any:
-        with _explained(lambda _, told: DataFileError(f"{where}, cannot be read: {told}.")):
-            return next(batches, None)
-
     def _open(self, text: Sequence[str] = ()) -> Any:
         parquet = need("pyarrow.parquet", "Parquet files are read")
-        cut_off = f"{self.path} is cut off after {self.stamp.size:,} bytes, or damaged: its footer"
-        with _explained(
-            lambda _, told: DataFileError(
-                f"{cut_off} cannot be read ({told}). Copy or write it again."
-            )
-        ):
+        what = f"{self.path} is cut off after {self.stamp.size:,} bytes, or damaged; copy or write"
+        with _reading(f"{what} it again: its footer cannot be read"):
             return parquet.ParquetFile(
                 self.path, read_dictionary=list(text), pre_buffer=False, buffer_size=BUFFER,
                 page_checksum_verification=True,
@@ -362,16 +357,19 @@ class CsvPart:
                 yield batch.slice(max(0, skip - n_rows))
             n_rows += batch.num_rows
 
-    def _explained(self, after: str) -> Any:
-        def explain(error: Exception, told: str) -> Exception:
-            if match := _CONVERSION.match(str(error)):
+    @contextmanager
+    def _explained(self, after: str) -> Iterator[None]:
+        try:
+            with _reading(f"{self.path}{after} cannot be read as CSV"):
+                yield
+        except DataFileError as error:
+            if match := _CONVERSION.match(str(error.__cause__)):
                 name = self.names[int(match["column"])]
-                return _WiderError(name, match["value"], f"{self.path}{after}")
-            if "invalid UTF8" in told:
-                return DataFileError(f"{self.path} is text in another encoding; save it as UTF-8.")
-            return DataFileError(f"{self.path}{after} cannot be read as CSV: {told}.")
-
-        return _explained(explain)
+                raise _WiderError(name, match["value"], f"{self.path}{after}") from error
+            if "invalid UTF8" in str(error):
+                told = f"{self.path} is text in another encoding; save it as UTF-8."
+                raise DataFileError(told) from error
+            raise
 
     def _widen(self, types: dict[str, Any], error: "_WiderError") -> None:
         """Give a column a type that holds the entry that did not fit, too."""
@@ -412,60 +410,47 @@ class TableWriter:
         if self.path.exists() and any(self.path.samefile(other) for other in avoid):
             raise ValueError(f"{path} is one of the files that are read; give another name.")
         self._held: list[Any] = []
-        #: open files in the order in which they are closed: of the format, packed, as it is
-        self._open: list[Any] = []
+        self._writer: Any = None
+        #: what is open: the file, what packs it, and the writer of its format
+        self._open = ExitStack()
 
     def __enter__(self) -> "TableWriter":
-        name = f".{self.path.name}.{os.getpid()}.{secrets.token_hex(4)}.partial"
-        self._partial = self.path.with_name(name)
         with self._explained():
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._open = [self._partial.open("xb")]
+            self._file = self._open.enter_context(replacing(self.path))
         return self
 
     def write(self, table: Any) -> None:
         """Add rows: a pyarrow table, of the schema that the first one has."""
         self._held.append(table)
-        if sum(len(held) for held in self._held) >= LIMITS.group_rows:
-            self._flush()
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        try:
-            if kind is None:
+        if sum(map(len, self._held)) >= LIMITS.group_rows:
+            with self._explained():
                 self._flush()
-                with self._explained():
-                    for file in self._open:
-                        file.close()
-                    with self._partial.open("rb+") as written:
-                        os.fsync(written.fileno())
-                    os.replace(self._partial, self.path)
-        finally:
-            # leave nothing behind; what cannot be written, such as a footer on a full disk, is
-            # not needed any more
-            for file in self._open:
-                with suppress(Exception):
-                    file.close()
-            self._partial.unlink(missing_ok=True)
+
+    def __exit__(self, *error: Any) -> None:
+        if error[0] is None:
+            with self._explained(), self._open:
+                self._flush()
+        else:
+            with suppress(Exception):  # what cannot be written any more is not needed
+                self._open.__exit__(*error)
 
     def _flush(self) -> None:
         if self._held:
             table, self._held = arrow().concat_tables(self._held), []
-            with self._explained():
-                if len(self._open) == 1:
-                    self._start(table.schema)
-                self._open[0].write_table(table)
+            self._writer = self._writer or self._start(table.schema)
+            self._writer.write_table(table)
 
-    def _start(self, schema: Any) -> None:
+    def _start(self, schema: Any) -> Any:
+        file: Any = self._file
         packing = {".gz": "gzip", ".bz2": "bz2"}.get(self.path.suffix.lower())
         if packing is not None:
-            self._open.insert(0, arrow().CompressedOutputStream(self._open[0], packing))
+            file = self._open.enter_context(arrow().CompressedOutputStream(file, packing))
         if self._is_csv:
             csv = need("pyarrow.csv", "CSV files are written")
             options = csv.WriteOptions(delimiter=separator_of(self.path))
-            self._open.insert(0, csv.CSVWriter(self._open[0], schema, write_options=options))
-        else:
-            parquet = need("pyarrow.parquet", "Parquet files are written")
-            self._open.insert(0, parquet.ParquetWriter(self._open[0], schema))
+            return self._open.enter_context(csv.CSVWriter(file, schema, write_options=options))
+        parquet = need("pyarrow.parquet", "Parquet files are written")
+        return self._open.enter_context(parquet.ParquetWriter(file, schema))
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

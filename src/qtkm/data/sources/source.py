@@ -247,16 +247,8 @@ class BatchSource(Source):
             columns, n_rows = as_columns(batch, where)
             refuse_missing(where, wanted, list(columns))
             for begin, end in blocks(n_rows, rows) if n_rows else ():
-                yield {n: _cut(columns[n], begin, end) for n in wanted}, end - begin, where
-
-
-def _cut(values: Any, begin: int, end: int) -> Any:
-    """Return consecutive entries of an array, a list, or a column of any library."""
-    if hasattr(values, "iloc"):
-        return values.iloc[begin:end]
-    if hasattr(values, "slice"):  # pyarrow and polars
-        return values.slice(begin, end - begin)
-    return values[begin:end]
+                part = {name: cut(columns[name], slice(begin, end)) for name in wanted}
+                yield part, end - begin, where
 
 
 def as_columns(batch: Any, where: str) -> tuple[dict[str, Any], int]:
@@ -371,17 +363,16 @@ def take_rows(block: Block, keep: NDArray[np.bool_]) -> Block:
     """Return the rows of a block selected by a mask."""
     if keep.all():
         return block
-    columns = {}
-    for name, values in block.columns.items():
-        if isinstance(values, np.ndarray):
-            columns[name] = values[keep]
-        elif hasattr(values, "iloc"):
-            columns[name] = values[keep].reset_index(drop=True)
-        else:  # polars
-            columns[name] = values.filter(keep)
-    carried = {name: array.filter(keep) for name, array in block.carried.items()}
-    rows = np.flatnonzero(keep) if block.rows is None else block.rows[keep]
+    chosen = np.flatnonzero(keep)
+    columns = {name: cut(values, chosen) for name, values in block.columns.items()}
+    carried = {name: array.take(chosen) for name, array in block.carried.items()}
+    rows = chosen if block.rows is None else block.rows[chosen]
     return Block(columns, len(rows), block.first_row, block.where, carried, rows)
+
+
+def cut(values: Any, rows: slice | NDArray[np.int64]) -> Any:
+    """Return some entries of an array, a list (consecutive ones), or a column of any library."""
+    return getattr(values, "iloc", values)[rows]
 
 
 def is_there(values: Any) -> NDArray[np.bool_]:
