@@ -204,25 +204,13 @@ def _find(objective: Given, iterate: Iterate, count: int, sample: Given) -> list
 
 
 def _digits(weights: NDArray, radices: Sequence[int]) -> list[NDArray]:
-    """Vectors of the levels, lowest digit first, whose product is nearest to some weights."""
-    tensor = weights.reshape(tuple(reversed(radices)))
-    n = len(radices)
-    vectors = []
-    for axis in range(n):
-        flat = np.moveaxis(tensor, axis, 0).reshape(tensor.shape[axis], -1)
-        vectors.append(np.linalg.svd(flat, full_matrices=False)[0][:, 0])
-    norm = 1.0
-    for _ in range(10 if n > 1 else 1):
-        for axis in range(n):
-            part = tensor
-            for other in range(n - 1, -1, -1):
-                if other != axis:
-                    part = np.tensordot(part, vectors[other].conj(), (other, 0))
-            norm = float(np.linalg.norm(part))
-            vectors[axis] = part / max(norm, 1e-300)
-    vectors = vectors[::-1]
-    vectors[0] = vectors[0] * norm
-    return vectors
+    """Vectors of the levels, lowest digit first, whose product is close to some weights."""
+    vectors, rest = [], weights
+    for radix in radices[:-1]:
+        higher, sizes, lower = np.linalg.svd(rest.reshape(-1, radix), full_matrices=False)
+        vectors.append(lower[0])
+        rest = sizes[0] * higher[:, 0]
+    return [*vectors, rest]
 
 
 def wanted(objective: Given, iterate: Iterate) -> list[int]:
