@@ -19,7 +19,6 @@ times as many functions.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import partial, reduce
 from itertools import combinations
 
@@ -31,9 +30,12 @@ from ..networks import Cores, Iterate
 from ..protocols import AnyColumn, AnyShard, Given, Pass, Run
 from .column import Column
 
+#: a product of functions of two columns: by column a table (n_grid,) and weights (M,)
+Term = dict[int, tuple[NDArray, NDArray]]
+
 #: size of the noise in the cores of a new term, in units of the prior
 NOISE = 3.0
-#: rows in memory that are looked at, and pairs that are compared as terms
+#: rows that are looked at, wherever they are, and pairs that are compared as terms
 MOST_ROWS, MOST_PAIRS = 4000, 12
 #: categories of a column whose pairs are looked at
 MOST_CATEGORIES = 64
@@ -64,11 +66,11 @@ def new_terms(
     pairs = zip(columns, objective.precisions, strict=False)
     cores: Cores = [_start(*pair, count, objective, rng) for pair in pairs]
     sizes = np.full((objective.n_outputs, count), 1e-3)
-    for r, term in enumerate(_find(objective, iterate, count, sample or objective)):
-        for d, weights in term.weights.items():
+    for r, (term, size) in enumerate(_find(objective, iterate, count, sample or objective)):
+        for d, (_, weights) in term.items():
             for core, part in zip(cores[d], _digits(weights, columns[d].radices), strict=True):
                 core[:, r] = part if objective.is_complex else part.real
-        sizes[:, r] = SHARE * term.size
+        sizes[:, r] = SHARE * size
     if objective.n_outputs == 1:
         cores[0][0] = cores[0][0] * sizes[0]
     else:
@@ -98,20 +100,6 @@ def _start(
         noise[int(np.argmax(constants[0]))] = 0
     cores[0] = cores[0] + noise
     return cores
-
-
-@dataclass
-class Term:
-    """A product of functions of two columns, by column: tables (n_grid,) and weights (M,)."""
-
-    tables: dict[int, NDArray]
-    weights: dict[int, NDArray]
-    size: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
-
-    def at(self, codes: NDArray) -> NDArray[np.float64]:
-        """Values of the product at coded rows."""
-        first, second = (np.take(table, codes[:, d]) for d, table in self.tables.items())
-        return first * second
 
 
 def _residuals(
@@ -152,7 +140,10 @@ def _functions(column: Column) -> NDArray:
     return found
 
 
-def _find(objective: Given, iterate: Iterate, count: int, sample: Given) -> list[Term]:
+def _find(
+    objective: Given, iterate: Iterate, count: int, sample: Given
+) -> list[tuple[Term, NDArray[np.float64]]]:
+    """Find terms and their sizes (n_outputs,), the best for what is left by those before."""
     maps = [column.feature_map for column in objective.columns]
     codes, rest, weight = _some_rows(objective, iterate, sample)
     functions, means = [], []
@@ -178,7 +169,7 @@ def _find(objective: Given, iterate: Iterate, count: int, sample: Given) -> list
         turn = np.abs(largest) / largest if largest else 1.0  # which makes it real
         return (turn * table).real, turn * weights
 
-    terms: list[Term] = []
+    terms: list[tuple[Term, NDArray[np.float64]]] = []
     for _ in range(count):
         weighted = weight[:, None] * rest
         sums = np.stack([(psi * each[:, None]).T @ psi for each in weighted.T])
@@ -187,19 +178,18 @@ def _find(objective: Given, iterate: Iterate, count: int, sample: Given) -> list
             block[:, : counts[d], : counts[e]] = sums[:, spans[d], spans[e]]
         left, values, right = np.linalg.svd(blocks)
         order = np.argsort(-values[..., 0], axis=None, kind="stable")[:MOST_PAIRS]
-        trials = []
+        trials: list[Term] = []
         for n, k in zip(*np.unravel_index(order, values.shape[:2]), strict=True):
             d, e = pairs[n]
-            table, weights = made(d, left[n, k, : counts[d], 0].conj())
-            other, others = made(e, right[n, k, 0, : counts[e]].conj())
-            trials.append(Term({d: table, e: other}, {d: weights, e: others}))
-        each = np.stack([term.at(codes) for term in trials])
+            first = made(d, left[n, k, : counts[d], 0].conj())
+            trials.append({d: first, e: made(e, right[n, k, 0, : counts[e]].conj())})
+        tables = [[np.take(table, codes[:, d]) for d, (table, _) in own.items()] for own in trials]
+        each = np.stack([first * second for first, second in tables])
         squares = np.maximum((weight[:, None] * each.T**2).sum(axis=0), 1e-300)
         products = each @ weighted
         chosen = int(np.argmax((products**2).sum(axis=1) / squares))
-        trials[chosen].size = products[chosen] / squares[chosen]
-        terms.append(trials[chosen])
-        rest = rest - np.multiply.outer(each[chosen], trials[chosen].size)
+        terms.append((trials[chosen], products[chosen] / squares[chosen]))
+        rest = rest - np.multiply.outer(each[chosen], terms[-1][1])
     return terms
 
 
