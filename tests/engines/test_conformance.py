@@ -40,6 +40,10 @@ def sum_of_powers(shard, exponent, run):
     return np.array(parts), np.array([float(len(shard))])
 
 
+def list_ends(shard, run):
+    return [(shard[0], shard[-1])]
+
+
 def fail(shard, run):
     raise ArithmeticError(f"shard of {len(shard)} numbers")
 
@@ -59,6 +63,12 @@ def test_tasks_may_be_none_at_all_or_come_from_a_generator(make_engine):
     engine = make_engine()
     assert engine.run(abs, []) == []
     assert engine.run(abs, (task for task in (-1, -2))) == [1, 2]
+
+
+def test_lists_are_joined_in_the_order_of_the_shards(make_engine):
+    shards, engine = draw_shards(20), make_engine()
+    expected = [(shard[0], shard[-1]) for shard in shards]
+    assert engine.sum(list_ends, place(engine, shards)) == expected
 
 
 def test_sums_go_over_all_shards(make_engine):

@@ -175,6 +175,15 @@ class After:
             self.action()
 
 
+def test_a_search_looks_at_some_rows_of_a_cluster(client):
+    X = np.random.default_rng(2).uniform(size=(N_ROWS, 2))  # so fine that bands are chosen
+    y = np.sin(6 * X[:, 0]) * X[:, 1]
+    model = QTKMRegressor(early_stopping=True, random_state=0, max_iter=5)
+    model.fit(as_array(X), as_array(y))
+    assert model.rank_ > 0
+    assert model.score(X, y) > 0.9
+
+
 def test_a_worker_that_joins_changes_nothing(cluster, client, X, y, monkeypatch, caplog):
     monkeypatch.setattr(LIMITS, "look_seconds", 0.01)  # seen at once
     caplog.set_level("INFO", logger="qtkm")

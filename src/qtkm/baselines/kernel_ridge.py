@@ -13,6 +13,7 @@ from ..estimators import parts
 from ..estimators.model import filled_from
 from ..estimators.working import threads
 from ..parameters import check_folds, check_number, keep_parameters
+from ..penalties import Ridge
 from .baseline import Baseline, ScaledRows
 from .kernel import Eigenpairs, ProductKernel, solve, times
 
@@ -42,15 +43,9 @@ class KernelRidge(Baseline):
             )
         return rows
 
-    def _solve(
-        self, rows: ScaledRows, maps: list[Any], alpha: float, penalties: list[Any] | None = None
-    ) -> None:
+    def _solve(self, rows: ScaledRows, maps: list[Any], alpha: float, variances: list[Any]) -> None:
         """Solve for the coefficients of rows, ignoring those of zero weight."""
         rows = rows.take(np.flatnonzero(rows.weight > 0))
-        variances: list[Any] = [None] * len(maps)
-        if penalties is not None:
-            precisions = [own.precision(each) for own, each in zip(penalties, maps, strict=True)]
-            variances = [None if precision is None else 1 / precision for precision in precisions]
         self._kernel, root = ProductKernel(maps, variances), rows.roots()
         matrix = make_matrix(self._kernel, rows)
         matrix *= root
@@ -61,10 +56,9 @@ class KernelRidge(Baseline):
         self._values = rows.values
         self.dual_coef_ = phase.conj() * self._coefficients
         self.alpha_ = alpha
-        names = getattr(self, "feature_names_in_", [f"x{d}" for d in range(len(maps))])
         self.columns_ = [
             {"name": name, "basis": feature_map, "bounds": (box.low, box.high)}
-            for name, feature_map, box in zip(names, maps, self._boxes, strict=True)
+            for name, feature_map, box in zip(self._inputs().names, maps, self._boxes, strict=True)
         ]
 
     def _width(self) -> int:
@@ -144,8 +138,11 @@ class ProductKernelRidge(KernelRidge):
         keep_parameters(self, locals())
 
     def _fit(self, rows: ScaledRows) -> None:
-        priors = parts.make_penalties(self, self._inputs().labels)
-        self._solve(rows, self._make_maps(self.basis, self.period), self._alpha(), priors)
+        labels = self._inputs().labels
+        priors = parts.make_penalties(self, labels) or [Ridge()] * len(labels)
+        maps = self._make_maps(self.basis, self.period)
+        variances = [own.variances_of(each) for own, each in zip(priors, maps, strict=True)]
+        self._solve(rows, maps, self._alpha(), variances)
 
 
 def make_matrix(kernel: ProductKernel, rows: ScaledRows) -> NDArray:
@@ -257,7 +254,7 @@ class ProductKernelRidgeCV(KernelRidge):
         self.best_params_ = pairs[self.best_index_]
         self.best_score_ = float(mean[self.best_index_])
         maps = self._make_maps(self.basis, self.best_params_["period"])
-        self._solve(rows, maps, self.best_params_["alpha"])
+        self._solve(rows, maps, self.best_params_["alpha"], [None] * len(maps))
 
 
 def _errors(

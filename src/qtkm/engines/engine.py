@@ -29,7 +29,10 @@ class Engine(Protocol):
         """Apply a function to tasks that share this process's memory; results in their order."""
 
     def sum(self, function: Callable[..., Any], shards: Sequence[Any], *arguments: Any) -> Any:
-        """Sum ``function(shard, *arguments, run=run)``, arrays or a tuple of them, over shards."""
+        """Sum ``function(shard, *arguments, run=run)`` over shards.
+
+        Results are arrays, or tuples of them; those that are lists are joined.
+        """
 
     def close(self) -> None:
         """Release threads or connections."""

@@ -27,7 +27,7 @@ def choose_sizes(prepared: Any) -> None:
     sample = objective = prepared.objective
     if not objective.rows_are_here or objective.n_rows > LIMITS.merge_rows:
         sample = sampled_objective(objective)
-    sizes = wanted(objective, fit_main_effects(sample), sample.shards)
+    sizes = wanted(sample, fit_main_effects(sample))
     if objective.n_rows > MOST_ROWS:
         sizes = [
             max(size, FINE) if len(column) >= FINE and has_waves(column) else size

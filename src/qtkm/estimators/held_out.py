@@ -81,7 +81,7 @@ class Fold:
         iterate = fit_main_effects(objective)
         self.main = FoldState(0, iterate.cores, list(iterate.precisions))
         self._terms: Cores | None = None
-        self.sample = sampled_objective(objective).shards
+        self.sample = sampled_objective(objective)
 
     def at(self, state: FoldState, size: float = 0.0) -> tuple[Objective, Any]:
         """Return the objective of a state at a given penalty, and its iterate."""

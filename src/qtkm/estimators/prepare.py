@@ -26,7 +26,7 @@ from ..networks import CPD, Additive, flatten, unflatten
 from ..objective import Column, Objective
 from ..objective.terms import new_terms
 from ..parameters import as_random_state
-from ..protocols import AnyShard, Cores, Given, Run, Shards
+from ..protocols import Cores, Given, Shards
 from . import defaults, parts
 from .defaults import as_callbacks, float_type
 from .encoding import encode
@@ -285,16 +285,10 @@ def _draw(objective: Objective, kind: str, rng: np.random.RandomState) -> Cores:
     # a quadratic model serves best near 0: started at responses of the size of the rank, half of
     # the first steps of a logistic loss were taken back, and five epochs came as far as two from
     # here (banana)
-    squares, count = objective.sum_with_responses(_squares, objective.at(cores))
-    size = np.sqrt(squares / count)
+    size = np.sqrt(objective.mean_size(objective.at(cores)) / objective.n_outputs)
     if size > SMALL:
         flatten(cores)[0][...] *= SMALL / size
     return cores
-
-
-def _squares(shard: AnyShard, response: NDArray, run: Run) -> NDArray[np.float64]:
-    """Sum of |f|², and how many there are."""
-    return np.array([float(np.vdot(response, response).real), response.size])
 
 
 def check_given(objective: Objective, given: Given, labels: Sequence[str]) -> Cores:

@@ -90,11 +90,11 @@ class FeatureMap(BaseEstimator):
                 "is_complex = True."
             )
         levels = [factors[:, part] for part in self.slices]
-        return [reduce(_product, levels[group]) for group in self.groups]
+        return [reduce(multiply, levels[group]) for group in self.groups]
 
     def features(self, values: Array) -> Array:
         """Return all M basis functions, shape (n, M), the lowest digit running fastest."""
-        return reduce(_product, self.group_features(values))
+        return reduce(multiply, self.group_features(values))
 
     def kind(self, conjugate: bool) -> str:
         """Return what the products of two functions m and m' depend on, m conjugated or not.
@@ -177,7 +177,7 @@ class FeatureMap(BaseEstimator):
             raise ValueError(f"{name}: {error}") from None
 
 
-def _product(low: Array, high: Array) -> Array:
+def multiply(low: Array, high: Array) -> Array:
     """Return all products of two sets of functions (n, M), the first running fastest."""
     product = high[:, :, None] * low[:, None, :]
     return product.reshape(len(low), product.shape[1] * product.shape[2])

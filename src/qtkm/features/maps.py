@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from ..parameters import keep_parameters
 from . import radices
-from .feature_map import MOST_MAIN, Array, FeatureMap, check_warp, moved
+from .feature_map import MOST_MAIN, Array, FeatureMap, check_warp, moved, multiply
 
 #: frequencies of a column's main effect, whose problem is a dense one
 MOST_HARMONICS = 364
@@ -357,10 +357,9 @@ class Joined(WithGaps):
         return (*low, 2 * high)
 
     def factors(self, values: Array) -> Array:
-        apart = super().factors(values)
-        high = self.inner.radices[-1]
-        both = (apart[:, -2:, None] * apart[:, None, -2 - high : -2]).reshape(len(apart), 2 * high)
-        return np.concatenate([apart[:, : -2 - high], both], axis=1)
+        ends = [-2 - self.inner.radices[-1], -2]
+        low, high, signs = np.split(super().factors(values), ends, axis=1)
+        return np.concatenate([low, multiply(high, signs)], axis=1)
 
     def kind(self, conjugate: bool) -> str:
         return "pairs"

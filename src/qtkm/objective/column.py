@@ -31,8 +31,9 @@ class Column:
         self.is_categorical, self.has_gaps = feature_map.is_categorical, feature_map.has_gaps
         self.is_one_hot = feature_map.is_one_hot
         self.radices = feature_map.radices
-        self.slices = feature_map.slices
-        self.groups = feature_map.groups
+        self.slices, self.groups = feature_map.slices, feature_map.groups
+        #: what the products of two functions depend on, and how many the main effect is made of
+        self.kind, self.n_main = feature_map.kind, feature_map.n_main
         self._kept: dict[bool | None, NDArray] = {}
 
     def __len__(self) -> int:
@@ -51,10 +52,6 @@ class Column:
     @cached_property
     def factors(self) -> NDArray:
         return self.feature_map.factors(self.values)
-
-    def kind(self, conjugate: bool) -> str:
-        """Return what the products of two functions depend on."""
-        return self.feature_map.kind(conjugate)
 
     def chunks(self) -> list[Span]:
         """Return ranges of grid values whose functions are made at a time."""
@@ -89,10 +86,6 @@ class Column:
         if np.iscomplexobj(found):
             found = np.concatenate([found.real, found.imag])
         return np.ascontiguousarray(found)
-
-    @property
-    def n_main(self) -> int:
-        return self.feature_map.n_main
 
     @cached_property
     def main_features(self) -> NDArray[np.float64]:

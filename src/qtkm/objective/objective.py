@@ -230,9 +230,8 @@ class Objective:
         return found
 
     def mean_size(self, iterate: Iterate) -> float:
-        """Mean of |f|² over the training rows."""
-        total = self.engine.sum(partial(sizes, respond=iterate.response_pass()), self.shards)
-        return float(total[0]) / self.n_rows
+        """Mean of |f|² over the training rows, of as much of f as the loss sees."""
+        return float(self.sum_with_responses(sizes, iterate)[0]) / self.n_rows
 
     def kept_responses(self, iterate: Point) -> list[NDArray]:
         """Responses of the training rows, kept until the cores change."""
@@ -347,9 +346,8 @@ def losses(shard: Shard, response: NDArray, run: Run, loss: Loss) -> NDArray:
     return np.array([sum(run(part, shard.blocks())), weight_of(shard)])
 
 
-def sizes(shard: Shard, run: Run, respond: Pass) -> NDArray:
+def sizes(shard: Shard, response: NDArray, run: Run) -> NDArray:
     """Sum of |f|²."""
-    response = respond(shard, run=run)
     return np.array([float(np.vdot(response, response).real)])
 
 

@@ -19,7 +19,6 @@ times as many functions.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import partial, reduce
 from itertools import combinations
 
@@ -28,12 +27,15 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 
 from ..networks import Cores, Iterate
-from ..protocols import AnyColumn, AnyShard, Arrays, Given, Pass, Run
+from ..protocols import AnyColumn, AnyShard, Given, Pass, Run
 from .column import Column
+
+#: a product of functions of two columns: by column a table (n_grid,) and weights (M,)
+Term = dict[int, tuple[NDArray, NDArray]]
 
 #: size of the noise in the cores of a new term, in units of the prior
 NOISE = 3.0
-#: rows in memory that are looked at, and pairs that are compared as terms
+#: rows that are looked at, wherever they are, and pairs that are compared as terms
 MOST_ROWS, MOST_PAIRS = 4000, 12
 #: categories of a column whose pairs are looked at
 MOST_CATEGORIES = 64
@@ -53,22 +55,22 @@ PARTNERS = {3: 40, 8: 13, 1000: 1}
 
 
 def new_terms(
-    objective: Given, iterate: Iterate, count: int, rng: RandomState, shards: Given = None
+    objective: Given, iterate: Iterate, count: int, rng: RandomState, sample: Given = None
 ) -> Cores:
     """Return cores of new terms of a CPD that follow what an iterate leaves unexplained.
 
     The iterate may be of any network on the same columns. Rows to look at are those of the
-    objective, or of other shards.
+    objective, or of another one, which is a sample of it.
     """
     columns = objective.columns
     pairs = zip(columns, objective.precisions, strict=False)
     cores: Cores = [_start(*pair, count, objective, rng) for pair in pairs]
     sizes = np.full((objective.n_outputs, count), 1e-3)
-    for r, term in enumerate(_find(objective, iterate, count, shards)):
-        for d, weights in term.weights.items():
+    for r, (term, size) in enumerate(_find(objective, iterate, count, sample or objective)):
+        for d, (_, weights) in term.items():
             for core, part in zip(cores[d], _digits(weights, columns[d].radices), strict=True):
                 core[:, r] = part if objective.is_complex else part.real
-        sizes[:, r] = SHARE * term.size
+        sizes[:, r] = SHARE * size
     if objective.n_outputs == 1:
         cores[0][0] = cores[0][0] * sizes[0]
     else:
@@ -100,60 +102,30 @@ def _start(
     return cores
 
 
-@dataclass
-class Term:
-    """A product of functions of two columns, by column: tables (n_grid,) and weights (M,)."""
+def _residuals(
+    shard: AnyShard, run: Run, respond: Pass, loss: Given, step: int
+) -> list[tuple[NDArray, ...]]:
+    """Return codes, residuals (n, n_outputs) and weights of every `step`-th row, in a list.
 
-    tables: dict[int, NDArray]
-    weights: dict[int, NDArray]
-    size: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
-
-    def at(self, codes: NDArray) -> NDArray[np.float64]:
-        """Values of the product at coded rows."""
-        first, second = (np.take(table, codes[:, d]) for d, table in self.tables.items())
-        return first * second
-
-
-def residuals_of(
-    shard: AnyShard, run: Run, respond: Pass, loss: Given, terms: Sequence[Term]
-) -> NDArray[np.float64]:
-    """Return what is left of the targets of a shard's rows, (n_rows, n_outputs)."""
+    Engines join lists, so rows that are elsewhere come here.
+    """
+    shard = shard if step == 1 else shard.take(np.arange(0, len(shard), step))
     response = respond(shard, run=run)
     bound = loss.bound if loss.has_bound else loss.curvature
     slope = loss.gradient(response, shard.target).real
     rest = -slope / np.maximum(bound(response, shard.target), LEAST_CURVATURE)[:, None]
-    for term in terms:
-        rest = rest - np.multiply.outer(term.at(shard.codes), term.size)
-    return rest
+    weight = np.ones(len(shard)) if shard.weight is None else shard.weight
+    return [(shard.codes, rest, weight)]
 
 
-def _pair_sums(shard: AnyShard, run: Run, residuals: Pass, functions: Arrays) -> NDArray:
-    """Σ ω·r·ψψᵀ of all columns' first functions, (n_outputs, n, n)."""
-    rest = _weighed(residuals(shard, run=run), shard)
-    parts = [np.take(f, shard.codes[:, d], axis=0) for d, f in enumerate(functions)]
-    psi = np.concatenate(parts, axis=1)
-    return np.stack([(psi * each[:, None]).T @ psi for each in rest.T])
-
-
-def _fits(shard: AnyShard, run: Run, residuals: Pass, terms: Sequence[Term]) -> NDArray[np.float64]:
-    """Σ ω·h² and Σ ω·h·r of terms, (n_terms, 1 + n_outputs)."""
-    values = np.stack([term.at(shard.codes) for term in terms])
-    both = np.concatenate([values.T**2, residuals(shard, run=run)], axis=1)
-    both = _weighed(both, shard)
-    squares = both[:, : len(terms)].sum(axis=0)
-    return np.column_stack([squares, values @ both[:, len(terms) :]])
-
-
-def _weights(shard: AnyShard, run: Run) -> tuple[NDArray, ...]:
-    """Σ ω of the rows of each grid value of all columns."""
-    return tuple(
-        np.bincount(shard.codes[:, d], shard.weight, minlength=count).astype(float)
-        for d, count in enumerate(shard.n_codes)
-    )
-
-
-def _weighed(values: NDArray, shard: AnyShard) -> NDArray:
-    return values if shard.weight is None else shard.weight[:, None] * values
+def _some_rows(objective: Given, iterate: Iterate, sample: Given) -> list[NDArray]:
+    """Codes, residuals and weights of all rows of the sample, or of a part of many."""
+    residuals = partial(
+        _residuals, respond=iterate.response_pass(), loss=objective.loss,
+        step=-(-sample.n_rows // MOST_ROWS),
+    )  # fmt: skip
+    parts = sample.engine.sum(residuals, sample.shards)
+    return [np.concatenate(each) for each in zip(*parts, strict=True)]
 
 
 def _functions(column: Column) -> NDArray:
@@ -168,17 +140,22 @@ def _functions(column: Column) -> NDArray:
     return found
 
 
-def _find(objective: Given, iterate: Iterate, count: int, shards: Given) -> list[Term]:
+def _find(
+    objective: Given, iterate: Iterate, count: int, sample: Given
+) -> list[tuple[Term, NDArray[np.float64]]]:
+    """Find terms and their sizes (n_outputs,), the best for what is left by those before."""
     maps = [column.feature_map for column in objective.columns]
-    shards, engine = some_rows(objective, shards), objective.engine
+    codes, rest, weight = _some_rows(objective, iterate, sample)
     functions, means = [], []
-    for column, weight in zip(objective.columns, engine.sum(_weights, shards), strict=True):
+    for d, column in enumerate(objective.columns):
+        share = np.bincount(codes[:, d], weight, minlength=len(column))
         own = _functions(column)
-        means.append(weight @ own / weight.sum())
+        means.append(share @ own / share.sum())
         functions.append(own - means[-1])
     pairs = list(combinations((d for d, own in enumerate(functions) if own.any()), 2))
     if not pairs:
         return []
+    psi = np.concatenate([np.take(f, codes[:, d], axis=0) for d, f in enumerate(functions)], axis=1)
     counts = [own.shape[1] for own in functions]
     spans = [slice(end - size, end) for size, end in zip(counts, np.cumsum(counts), strict=True)]
 
@@ -192,80 +169,52 @@ def _find(objective: Given, iterate: Iterate, count: int, shards: Given) -> list
         turn = np.abs(largest) / largest if largest else 1.0  # which makes it real
         return (turn * table).real, turn * weights
 
-    terms: list[Term] = []
-    residuals = partial(
-        residuals_of, respond=iterate.response_pass(), loss=objective.loss, terms=terms
-    )
+    terms: list[tuple[Term, NDArray[np.float64]]] = []
     for _ in range(count):
-        sums = engine.sum(partial(_pair_sums, residuals=residuals, functions=functions), shards)
+        weighted = weight[:, None] * rest
+        sums = np.stack([(psi * each[:, None]).T @ psi for each in weighted.T])
         blocks = np.zeros((len(pairs), len(sums), max(counts), max(counts)), dtype=sums.dtype)
         for block, (d, e) in zip(blocks, pairs, strict=True):  # smaller ones end in zeros
             block[:, : counts[d], : counts[e]] = sums[:, spans[d], spans[e]]
         left, values, right = np.linalg.svd(blocks)
         order = np.argsort(-values[..., 0], axis=None, kind="stable")[:MOST_PAIRS]
-        trials = []
+        trials: list[Term] = []
         for n, k in zip(*np.unravel_index(order, values.shape[:2]), strict=True):
             d, e = pairs[n]
-            table, weights = made(d, left[n, k, : counts[d], 0].conj())
-            other, others = made(e, right[n, k, 0, : counts[e]].conj())
-            trials.append(Term({d: table, e: other}, {d: weights, e: others}))
-        fits = engine.sum(partial(_fits, residuals=residuals, terms=trials), shards)
-        squares = np.maximum(fits[:, 0], 1e-300)
-        chosen = int(np.argmax((fits[:, 1:] ** 2).sum(axis=1) / squares))
-        trials[chosen].size = fits[chosen, 1:] / squares[chosen]
-        terms.append(trials[chosen])
+            first = made(d, left[n, k, : counts[d], 0].conj())
+            trials.append({d: first, e: made(e, right[n, k, 0, : counts[e]].conj())})
+        tables = [[np.take(table, codes[:, d]) for d, (table, _) in own.items()] for own in trials]
+        each = np.stack([first * second for first, second in tables])
+        squares = np.maximum((weight[:, None] * each.T**2).sum(axis=0), 1e-300)
+        products = each @ weighted
+        chosen = int(np.argmax((products**2).sum(axis=1) / squares))
+        terms.append((trials[chosen], products[chosen] / squares[chosen]))
+        rest = rest - np.multiply.outer(each[chosen], terms[-1][1])
     return terms
 
 
-def some_rows(objective: Given, shards: Given) -> Sequence[Given]:
-    """All shards, or some rows of those in memory."""
-    shards = objective.shards if shards is None else shards
-    n_rows = sum(map(len, shards)) if getattr(shards, "are_here", False) else 0
-    if n_rows <= MOST_ROWS:
-        return shards
-    step = -(-n_rows // MOST_ROWS)
-    return [shard.take(np.arange(0, len(shard), step)) for shard in shards]
-
-
 def _digits(weights: NDArray, radices: Sequence[int]) -> list[NDArray]:
-    """Vectors of the levels, lowest digit first, whose product is nearest to some weights."""
-    tensor = weights.reshape(tuple(reversed(radices)))
-    n = len(radices)
-    vectors = []
-    for axis in range(n):
-        flat = np.moveaxis(tensor, axis, 0).reshape(tensor.shape[axis], -1)
-        vectors.append(np.linalg.svd(flat, full_matrices=False)[0][:, 0])
-    norm = 1.0
-    for _ in range(10 if n > 1 else 1):
-        for axis in range(n):
-            part = tensor
-            for other in range(n - 1, -1, -1):
-                if other != axis:
-                    part = np.tensordot(part, vectors[other].conj(), (other, 0))
-            norm = float(np.linalg.norm(part))
-            vectors[axis] = part / max(norm, 1e-300)
-    vectors = vectors[::-1]
-    vectors[0] = vectors[0] * norm
-    return vectors
+    """Vectors of the levels, lowest digit first, whose product is close to some weights."""
+    vectors, rest = [], weights
+    for radix in radices[:-1]:
+        higher, sizes, lower = np.linalg.svd(rest.reshape(-1, radix), full_matrices=False)
+        vectors.append(lower[0])
+        rest = sizes[0] * higher[:, 0]
+    return [*vectors, rest]
 
 
-def wanted(objective: Given, iterate: Iterate, shards: Given = None) -> list[int]:
+def wanted(objective: Given, iterate: Iterate) -> list[int]:
     """Return the number of functions that every column needs; its own where it has enough.
 
-    The iterate is what is to be improved on; rows to look at are those of the objective, or of
-    other shards.
+    The iterate is what is to be improved on.
     """
     columns = objective.columns
     found = [column.feature_map.n_features for column in columns]
     reach = [_reach(column) for column in columns]
     if not any(reach):
         return found
-    shards = some_rows(objective, shards)
-    given = objective.engine.run, iterate.response_pass(), objective.loss, ()
-    rest = np.concatenate([residuals_of(shard, *given) for shard in shards])
-    codes = np.concatenate([shard.codes for shard in shards])
-    weight = np.concatenate([_weighed(np.ones((len(shard), 1)), shard) for shard in shards])
-    weighted = weight * rest
+    codes, rest, weight = _some_rows(objective, iterate, objective)
+    weighted = weight[:, None] * rest
     squares, size = (weighted**2).sum(axis=0), weight.sum() * (weighted * rest).sum(axis=0)
     if not (squares > 0).all():
         return found

@@ -11,7 +11,6 @@ from ..data import Shard
 from ..networks import Cores
 from ..objective import Objective
 from ..parameters import check_number, keep_parameters
-from ..protocols import Kept
 from .solver import Report, Solver, State, Vector, shrink
 
 #: rows of a batch: not so many that an epoch has few steps, not so few that tables of the grids,
@@ -23,12 +22,11 @@ PATIENCE = 5
 
 @dataclass
 class AdamState(State):
-    """All cores as real numbers, running means, and the state of the learning rate."""
+    """All cores as real numbers, running means, and the learning rate."""
 
     vector: Vector
     mean: Vector  # of the gradient
     square: Vector  # of its squares
-    rng: Kept  # state of the generator that orders the rows
     rate: float
     n_steps: int = 0
     lowest: float = float("inf")  # objective of an epoch
@@ -88,18 +86,17 @@ class Adam(Solver[AdamState]):
     def start(self, objective: Objective, cores: Cores) -> AdamState:
         cores = shrink(objective, cores)
         vector = objective.to_vector(cores)
-        zeros, rng = np.zeros_like(vector), np.random.default_rng(self.seed)
-        order = dict(rng.bit_generator.state)
-        return AdamState(objective.at(cores), vector, zeros, zeros, order, self.learning_rate)
+        zeros = np.zeros_like(vector)
+        return AdamState(objective.at(cores), vector, zeros, zeros, self.learning_rate)
 
     def step(self, objective: Objective, state: AdamState, report: Report) -> AdamState:
-        rng = np.random.default_rng()
-        rng.bit_generator.state = state.rng
+        # a generator of its own for every epoch, which a resumed fit makes again
+        rng = np.random.default_rng([self.seed, state.n_steps])
         for shards in self._batches(objective, rng):
             _, gradient = objective.gradient(state.iterate, shards)
             self._move(state, objective.to_vector(gradient))
             state.iterate = objective.at(objective.from_vector(state.vector))
-        state.record, state.rng = {"learning_rate": state.rate}, dict(rng.bit_generator.state)
+        state.record = {"learning_rate": state.rate}
         value = objective.value(state.iterate)
         state.waited += 1
         if value < state.lowest:

@@ -1,7 +1,7 @@
 """Check of derivatives against finite differences, for authors of networks and losses."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,13 +89,9 @@ def check_gradient(
                 n_directions=n_directions, step=step, random_state=random_state,
             )  # fmt: skip
     (cores,) = cores_or_rows
-    rng, norm, precisions = (
-        np.random.default_rng(random_state),
-        np.linalg.norm,
-        objective.precisions,
-    )
-    objective = replace(objective, dtype=np.dtype(np.float64))
-    objective.precisions = precisions
+    rng, norm = np.random.default_rng(random_state), np.linalg.norm
+    objective = objective.with_parts()
+    objective.dtype = np.float64
     vector, here = objective.to_vector(cores), objective.at(cores)
 
     def slopes(iterate: Iterate) -> Vector:
