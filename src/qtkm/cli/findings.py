@@ -12,7 +12,7 @@ from ..data.sources.conversion import shorten as listed
 from ..estimators.wording import name_network, name_score, readable, summarize
 from ..extras import need
 from ..inspection.plotting import new_figure, the, written
-from ..inspection.response import Response, default_output, outputs_of
+from ..inspection.response import Response, default_output, outputs_of, take_rows
 from ..inspection.results import place
 from .output import check_writable, show, write
 
@@ -60,7 +60,8 @@ class Findings:
         if X is None:
             return
         if self.n_used < self.n_rows:
-            self.rows = X.sample(most_rows, random_state=0)
+            drawn = np.random.RandomState(0).choice(self.n_rows, most_rows, replace=False)
+            self.rows = take_rows(X, drawn)
         self.importances = inspection.importances(model, self.rows, **options)
         self.effects = inspection.main_effects(model, self.rows, **options)
 
