@@ -1,7 +1,7 @@
 """Displays of fitted models: effects, importances, contributions and weights."""
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -27,19 +27,6 @@ FAINTEST = 1e-12
 LONGEST_PRODUCT = 72
 #: bars of importances, and of contributions
 MOST_BARS, MOST_PARTS = 20, 12
-
-
-class ComputedDisplay(Display):
-    """Base class of displays of what a function of this package computes."""
-
-    compute: ClassVar[Callable[..., Any]]
-
-    @classmethod
-    def from_estimator(
-        cls, model: Any, *arguments: Any, ax: "Axes | None" = None, **options: Any
-    ) -> Self:
-        """Compute and draw; arguments are those of the function named above, after the model."""
-        return cls(cls.compute(model, *arguments, **options)).plot(ax)  # type: ignore[call-arg]
 
 
 class MainEffectDisplay(Display):
@@ -137,18 +124,24 @@ def share_axis(displays: Sequence[MainEffectDisplay]) -> None:
         plotting.separate_thousands(display.ax_)
 
 
-class InteractionDisplay(ComputedDisplay):
-    """Interaction of two columns, computed by `interaction`, as a heat map; grey without rows.
+class InteractionDisplay(Display):
+    """Interaction of two columns as a heat map, grey where no row is near in both columns.
 
     Colours cover the effect on all but the outermost hundredth of the rows. Heavy tails that take
     more than two thirds of a range are cut off, as in `MainEffectDisplay`.
     """
 
-    compute = staticmethod(effects.interaction)
     has_frame = True
 
     def __init__(self, interaction: effects.Interaction):
         self.interaction = interaction
+
+    @classmethod
+    def from_estimator(
+        cls, model: Any, X: Any, columns: Sequence[Any], *, ax: "Axes | None" = None, **options: Any
+    ) -> Self:
+        """Compute and draw the interaction of two columns; arguments are those of `interaction`."""
+        return cls(effects.interaction(model, X, columns, **options)).plot(ax)
 
     def _draw(self, ax: "Axes") -> list[str]:
         from matplotlib import colormaps
@@ -186,14 +179,19 @@ class InteractionDisplay(ComputedDisplay):
         return [] if supported.all() else ["grey: no rows"]
 
 
-class ImportancesDisplay(ComputedDisplay):
-    """Bars of first-order and total shares, computed by `importances`, of at most 20 columns."""
-
-    compute = staticmethod(importance.importances)
+class ImportancesDisplay(Display):
+    """Bars of first-order and total shares of at most twenty columns, the most important on top."""
 
     def __init__(self, importances: importance.Importances):
         self.importances = importances
         self.figure_size = (6.4, 1.4 + 0.32 * min(MOST_BARS, len(importances.names)))
+
+    @classmethod
+    def from_estimator(
+        cls, model: Any, X: Any, *, ax: "Axes | None" = None, **options: Any
+    ) -> Self:
+        """Compute and draw the importances of all columns; arguments are those of `importances`."""
+        return cls(importance.importances(model, X, **options)).plot(ax)
 
     def _draw(self, ax: "Axes") -> None:
         shares = self.importances
@@ -256,17 +254,22 @@ class ExplanationDisplay(Display):
         ax.set(title=title, xlabel=plotting.the(found.response))
 
 
-class SpectrumDisplay(ComputedDisplay):
+class SpectrumDisplay(Display):
     """Magnitudes of the weights over the frequencies of a column, on a logarithmic scale.
 
     The two sides need not be symmetric, and large weights at an edge do not call for a larger M,
-    see `qtkm.inspection.spectrum`, which computes them.
+    see `qtkm.inspection.spectrum`.
     """
-
-    compute = staticmethod(weights.spectrum)
 
     def __init__(self, spectrum: weights.Spectrum):
         self.spectrum = spectrum
+
+    @classmethod
+    def from_estimator(
+        cls, model: Any, column: Any = 0, *, ax: "Axes | None" = None, output: Any = None
+    ) -> Self:
+        """Compute and draw the spectrum of a column; arguments are those of `spectrum`."""
+        return cls(weights.spectrum(model, column, output=output)).plot(ax)
 
     def _draw(self, ax: "Axes") -> list[str]:
         found, name = self.spectrum, written(self.spectrum.name, LONGEST_WORDS)
@@ -288,14 +291,19 @@ class SpectrumDisplay(ComputedDisplay):
         return ["the only function, a constant"] if len(found.numbers) == 1 else []
 
 
-class CoefficientsDisplay(ComputedDisplay):
-    """Bars of weights found by `largest_coefficients`, grey if not certain to be the largest."""
-
-    compute = staticmethod(weights.largest_coefficients)
+class CoefficientsDisplay(Display):
+    """Bars of the largest weights; grey if they are not certain to be the largest."""
 
     def __init__(self, coefficients: weights.Coefficients):
         self.coefficients = coefficients
         self.figure_size = (9.0, 1.4 + 0.28 * len(coefficients.values))
+
+    @classmethod
+    def from_estimator(
+        cls, model: Any, n_coefficients: int = 10, *, ax: "Axes | None" = None, **options: Any
+    ) -> Self:
+        """Find and draw the largest weights; arguments are those of `largest_coefficients`."""
+        return cls(weights.largest_coefficients(model, n_coefficients, **options)).plot(ax)
 
     def _draw(self, ax: "Axes") -> list[str]:
         found = self.coefficients
@@ -308,13 +316,18 @@ class CoefficientsDisplay(ComputedDisplay):
         return [] if found.is_exact else ["grey: there may be larger ones"]
 
 
-class RankOneTermsDisplay(ComputedDisplay):
-    """Bars of the sizes of the rank-one terms found by `rank_one_terms`, the largest first."""
-
-    compute = staticmethod(weights.rank_one_terms)
+class RankOneTermsDisplay(Display):
+    """Bars of the sizes of the rank-one terms, the largest first."""
 
     def __init__(self, terms: weights.RankOneTerms):
         self.terms = terms
+
+    @classmethod
+    def from_estimator(
+        cls, model: Any, n_terms: int | None = None, *, ax: "Axes | None" = None, **options: Any
+    ) -> Self:
+        """Compute and draw the rank-one terms of a CPD; arguments are those of `rank_one_terms`."""
+        return cls(weights.rank_one_terms(model, n_terms, **options)).plot(ax)
 
     def _draw(self, ax: "Axes") -> None:
         sizes = self.terms.sizes
