@@ -127,6 +127,15 @@ def test_of_many_rows_some_are_drawn(folder, capsys):
     assert "from 50 of 120 rows" in capsys.readouterr().out
 
 
+def test_of_many_rows_of_a_model_without_names_some_are_drawn(folder, tmp_path, capsys):
+    rows = make_rows()[FEATURES[:2]]
+    QTKMRegressor(**SETTINGS).fit(rows.to_numpy(), rows["wind"]).save(tmp_path / "array.qtkm")
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    words = ["--data", tmp_path / "rows.csv", "--rows", 50]
+    assert command("inspect", tmp_path / "array.qtkm", *words) == 0
+    assert "from 50 of 120 rows" in capsys.readouterr().out
+
+
 def test_of_two_classes_either_is_told(folder, capsys):
     assert command("inspect", folder / "high.qtkm") == 0
     assert "What follows describes yes; use --output for no." in capsys.readouterr().out

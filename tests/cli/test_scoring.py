@@ -6,9 +6,8 @@ from sklearn import metrics
 
 from qtkm import QTKMRegressor
 from qtkm.cli import scoring
-from qtkm.cli.output import score
 from qtkm.cli.reading import ModelTable
-from qtkm.cli.scoring import LabelSums, NumberSums
+from qtkm.cli.scoring import LabelSums, NumberSums, score
 from qtkm.limits import LIMITS
 
 pandas = pytest.importorskip("pandas")

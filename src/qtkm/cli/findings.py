@@ -8,10 +8,11 @@ import numpy as np
 from sklearn.base import is_regressor
 
 from .. import inspection
+from ..data.sources.conversion import shorten as listed
 from ..estimators.wording import name_network, name_score, readable, summarize
 from ..extras import need
 from ..inspection.plotting import new_figure, the, written
-from ..inspection.response import Response, default_output, outputs_of
+from ..inspection.response import Response, default_output, outputs_of, take_rows
 from ..inspection.results import place
 from .output import check_writable, show, write
 
@@ -40,28 +41,29 @@ class Findings:
 
     def __init__(self, model: Any, output: Any, X: Any, most_rows: int, has_weights: bool = False):
         self.model, self.output = model, choose_output(model, output)
-        self.remark, self.has_weights = None, False
+        self.remark: str | None = None
         self.coefficients: Any = None
         self.importances: Any = None
         self.effects: list[Any] = []
-        self.n_rows, self.rows, self.n_used = 0 if X is None else len(X), None, 0
         self.history: dict[str, Any] = {key: model.history_.get(key) or []
                         for key in ("objective", "validation_score", "seconds")}  # fmt: skip
         options = {"output": self.output}
         try:
             Response(model, self.output)
         except ValueError as error:  # a network that inspection does not serve
-            self.remark, self.n_rows = str(error), 0
-            return
+            self.remark, X, has_weights = str(error), None, False
         self.has_weights = has_weights
         if has_weights and model.rank_ != 0:  # main effects alone have no products of functions
             self.coefficients = inspection.largest_coefficients(model, COEFFICIENTS, **options)
+        self.n_rows, self.rows = 0 if X is None else len(X), X
+        self.n_used = min(self.n_rows, most_rows)
         if X is None:
             return
-        self.rows = rows = X if len(X) <= most_rows else X.sample(most_rows, random_state=0)
-        self.n_used = len(rows)
-        self.importances = inspection.importances(model, rows, **options)
-        self.effects = inspection.main_effects(model, rows, **options)
+        if self.n_used < self.n_rows:
+            drawn = np.random.RandomState(0).choice(self.n_rows, most_rows, replace=False)
+            self.rows = take_rows(X, drawn)
+        self.importances = inspection.importances(model, self.rows, **options)
+        self.effects = inspection.main_effects(model, self.rows, **options)
 
     @property
     def by_importance(self) -> list[int]:
@@ -94,7 +96,7 @@ def choose_output(model: Any, text: str | None) -> Any:
     for number, value in enumerate(known):
         if text in (str(value), *[f"{number}"][: not hasattr(model, "classes_")]):
             return value
-    shown = ", ".join(map(str, known[:20])) + ", …" * (len(known) > 20)
+    shown = listed([*map(str, known)], 20, plain=True)
     raise ValueError(f"--output {text} is not an output of the model; use one of {shown}")
 
 
@@ -118,22 +120,16 @@ def to_json(found: Findings) -> dict[str, Any]:
             for i, (label, value) in enumerate(zip(weights.labels, weights.values, strict=True))
         ]  # fmt: skip
     if (shares := found.importances) is not None:
-        names = shares.names
-        facts["importances"] = [
-            {"column": names[d], "first_order": shares.first_order[d], "total": shares.total[d]}
-            for d in found.by_importance
-        ]
-        facts["interactions"] = [
-            {
-                "columns": [names[d], names[e]],
-                "size": shares.interactions[d, e],
-                "share": shares.second_order[d, e],
-            }
-            for d, e in found.pairs
-        ]
         kept = ("values", "effect", "mean", "missing")
-        facts["effects"] = [{"column": effect.name, **{key: getattr(effect, key) for key in kept}}
-                            for effect in found.effects]  # fmt: skip
+        facts |= {
+            "importances": shares.to_frame().to_dict("records"),
+            "interactions": [
+                {"columns": [shares.names[d], shares.names[e]],
+                 "size": shares.interactions[d, e], "share": shares.second_order[d, e]}
+                for d, e in found.pairs],
+            "effects": [{"column": effect.name, **{key: getattr(effect, key) for key in kept}}
+                        for effect in found.effects],
+        }  # fmt: skip
     return facts
 
 
@@ -155,7 +151,7 @@ def print_findings(found: Findings) -> None:
         write(found.remark)
     if found.output is not None:
         others = [str(value) for value in outputs_of(found.model) if value != found.output]
-        known = ", ".join(others[:8]) + ", …" * (len(others) > 8)
+        known = listed(others, 8, plain=True)
         write(f"What follows describes {found.output}; use --output for {known}.\n")
     if found.coefficients is not None:
         weights = found.coefficients

@@ -7,9 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
+import qtkm
+
 from ..escaping import visible_frame
 from . import options
 from .options import NO_COLUMNS, Data, Job, MaxRows, Model, Output, Truth, Unwatched, flag, option
+from .output import check_writable, is_watched, note, show, write, write_json
 
 
 def predict(
@@ -40,19 +43,17 @@ def predict(
 
     Example: qtkm predict model.qtkm new.csv | head
     """
-    from .. import load
     from ..data.sources import MappedSource
     from ..data.sources.files import check_format
     from ..estimators.predicting import predicted_tables
     from ..limits import LIMITS
-    from .output import check_writable, is_watched, note, write
     from .reading import ModelTable
 
     if out is not None:  # refused before anything takes long
         if not out.is_dir():
             check_format(out)
         check_writable(out)
-    fitted = load(model)
+    fitted = qtkm.load(model)
     if proba and not hasattr(fitted, "predict_proba"):
         raise ValueError(f"{model} does not predict probabilities; remove --proba")
     keep = list(dict.fromkeys(keep))
@@ -109,12 +110,10 @@ def evaluate(
 
     Example: qtkm evaluate model.qtkm held-out.parquet
     """
-    from .. import load
-    from .output import is_watched, note, show, write_json
     from .reading import ModelTable, find_target
     from .scoring import score_table
 
-    fitted = load(model)
+    fitted = qtkm.load(model)
     needed = [find_target(fitted, target, model), *filter(None, [offset])]
     if offset is not None and hasattr(fitted, "classes_"):
         raise ValueError(f"--offset {offset} is for regression, but {model} predicts classes")
@@ -162,15 +161,13 @@ def inspect(
     """
     if target is not None and not data:
         raise typer.BadParameter("--target names a column of a table; add --data FILE")
-    from .. import load
     from . import findings
-    from .output import show, write, write_json
     from .reading import read_sample
     from .scoring import start_sums
 
     if plots is not None:
         findings.check_plots(plots / "plot.png")
-    fitted, sums, X, y, n_rows = load(model), None, None, None, 0
+    fitted, sums, X, y, n_rows = qtkm.load(model), None, None, None, 0
     if data:
         X, y, n_rows = read_sample(fitted, data, target, max_rows, "looked at")
     found = findings.Findings(fitted, output, X, rows, weights)
@@ -217,14 +214,12 @@ def report(
 
     Example: qtkm report model.qtkm test.csv --out report.html
     """
-    from .. import load
     from ..report import write_report
     from .findings import choose_output
-    from .output import check_writable, write
     from .reading import find_target, read_sample
 
     check_writable(out, makes_folder=True)
-    fitted = load(model)
+    fitted = qtkm.load(model)
     column = find_target(fitted, target, model)
     X, y, _ = read_sample(fitted, data, column, max_rows, "used")
     chosen = choose_output(fitted, output)
@@ -249,16 +244,14 @@ def export(
 
     Example: qtkm export model.qtkm --to python --out model.py
     """
-    from .. import load
     from ..export import WRITERS
     from ..export import export as write_file
-    from .output import check_writable, write
 
     if to not in WRITERS:
         raise typer.BadParameter(f"--to {to} is unknown; use one of {', '.join(WRITERS)}")
     path = out or model.with_suffix({"onnx": ".onnx", "python": ".py"}[to])
     check_writable(path, makes_folder=True)
-    write(f"{write_file(load(model), path, to, std=std)}")
+    write(f"{write_file(qtkm.load(model), path, to, std=std)}")
 
 
 def compare(
@@ -281,7 +274,6 @@ def compare(
     """
     from ..comparison import compare as run
     from .findings import check_plots
-    from .output import note, show, write, write_json
     from .training import TableRows
 
     if plot is not None:

@@ -10,6 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
+from .output import is_watched
+
 Task = StrEnum("Task", ["auto", "regression", "classification"])
 #: exit codes: failure, Ctrl-C, closed pipe
 FAILED, INTERRUPTED, CLOSED = 1, 130, 141
@@ -59,10 +61,8 @@ CATEGORY = "Numeric column to treat as categories; may be repeated."
 Category = Annotated[list[str], option("COLUMN", CATEGORY)]
 OFFSET = "Column added to the response; for counts, the logarithm of the exposure."
 Offset = Annotated[str | None, option("COLUMN", OFFSET)]
-QUIET = "Print errors only."
-Quiet = Annotated[bool, flag(QUIET, "--quiet", "-q")]
-UNWATCHED = "Hide progress, row counts and remarks."
-Unwatched = Annotated[bool, flag(UNWATCHED, "--quiet", "-q")]
+Quiet = Annotated[bool, flag("Print errors only.", "--quiet", "-q")]
+Unwatched = Annotated[bool, flag("Hide progress, row counts and remarks.", "--quiet", "-q")]
 Json = Annotated[bool, flag("Print results as JSON, even with --quiet.", "--json")]
 AsJson = Annotated[bool, flag("Write JSON instead of text.", "--json")]
 OUTPUT = (
@@ -80,8 +80,6 @@ TASK = (
     "everything else is regression."
 )
 TEST_SIZE = "Fraction of rows held out and scored; 0 trains on all rows."
-
-
 BASIS = "Basis functions of numeric columns: fourier (waves) or power (polynomials)."
 NETWORK = "Tensor network of the weights: cpd, train, ring, tucker, …; cpd is the fastest."
 SOLVER = "Solver: als (alternating least squares), lbfgs, adam, …"
@@ -97,9 +95,8 @@ CYCLIC = (
     "Periodic column: hour=24, or day, week or year for times, such as departure=week; may be "
     "repeated."
 )
-EPOCHS = "Maximum number of epochs; each updates all weights once."
 SEED = "Seed for test rows and initialization."
-THREADS = "Number of threads; default: one per core."
+EPOCHS = "Maximum number of epochs; each updates all weights once."
 
 
 def _period(text: str) -> tuple[str, Any]:
@@ -134,15 +131,13 @@ class Job:
     cyclic: Annotated[list[str], option("COLUMN=PERIOD", CYCLIC)] = NO_COLUMNS
     max_iter: Annotated[int, option("N", EPOCHS, min=1)] = 200
     random_state: Annotated[int, option("SEED", SEED, min=0)] = 0
-    n_jobs: Annotated[int | None, option("N", THREADS)] = None
+    n_jobs: Annotated[int | None, option("N", "Number of threads; default: one per core.")] = None
     as_json: Json = False
     quiet: Quiet = False
     #: whether progress is shown
     shown: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        from .output import is_watched
-
         self.shown = is_watched(self.quiet)
 
     @property

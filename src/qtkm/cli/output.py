@@ -2,7 +2,6 @@
 
 import json
 import logging
-import math
 import sys
 import tempfile
 import warnings
@@ -14,10 +13,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-from sklearn.exceptions import ConvergenceWarning
 
 from ..escaping import as_json, visible
-from ..estimators.wording import readable
 
 
 def show(title: str, lines: Sequence[Sequence[str]], names: Sequence[str] | None = None) -> None:
@@ -28,9 +25,9 @@ def show(title: str, lines: Sequence[Sequence[str]], names: Sequence[str] | None
         table = Table(box=box.SIMPLE_HEAD, show_edge=False)
     for number, name in enumerate(names or ("", "")):
         side: Any = "right" if number and names is not None else "left"
-        table.add_column(_cell(name), justify=side, overflow="fold")
+        table.add_column(Text(visible(name)), justify=side, overflow="fold")
     for line in lines:
-        table.add_row(*map(_cell, line))
+        table.add_row(*(Text(visible(cell)) for cell in line))
     console().print(table, *([] if names is None else [""]))
 
 
@@ -47,21 +44,6 @@ def write_json(facts: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def _cell(text: str) -> Text:
-    """Return a table cell, with markup and control characters escaped."""
-    return Text(visible(text))
-
-
-def score(value: float) -> str:
-    """Format a score with best value 1, with enough digits to distinguish it from 0 and 1."""
-    if math.isnan(value):
-        return "undefined"
-    rest = 1 - value
-    if 0 < rest < 1e-3:
-        return f"{value:.{1 - math.floor(math.log10(rest))}f}"
-    return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 10 else readable(value)
-
-
 def note(text: str) -> None:
     """Print a remark on standard error."""
     print(f"qtkm: {visible(text, keep=chr(10))}", file=sys.stderr)
@@ -69,6 +51,8 @@ def note(text: str) -> None:
 
 def is_watched(quiet: bool) -> bool:
     """Choose which remarks of the library are shown, and return whether progress is."""
+    from sklearn.exceptions import ConvergenceWarning
+
     logging.getLogger("qtkm").setLevel(logging.ERROR if quiet else logging.NOTSET)
     warnings.simplefilter("ignore" if quiet else "default", UserWarning)
     warnings.simplefilter("ignore", ConvergenceWarning)  # which a model's status contains

@@ -1,6 +1,5 @@
 """Tables of the commands: sources of blocks of rows, checked against a model."""
 
-import os
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,6 +13,7 @@ from ..data import prefetched
 from ..data.sources import Block, Source, is_there, take_rows
 from ..data.sources.conversion import refuse_missing, shorten
 from ..data.sources.files import FileSource, find_files
+from ..estimators.memory import available
 from ..estimators.predicting import as_X
 from ..estimators.working import watched
 from ..limits import LIMITS
@@ -35,10 +35,7 @@ def name_of(data: Sequence[Path]) -> str:
 
 def most_rows(wanted: int | None, n_columns: int) -> int:
     """Return the maximum number of rows of a sample: as wanted, or as many as fit in memory."""
-    try:
-        memory = LIMITS.table_share * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):  # unknown on this platform
-        return wanted or MOST_ROWS
+    memory = LIMITS.table_share * available("SC_PHYS_PAGES")
     return wanted or min(MOST_ROWS, int(memory / (BYTES_PER_VALUE * n_columns)) + 1)
 
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from .options import FAILED, flag, option
+from .output import check_writable
 
 #: minimum number of rows of the demo
 FEWEST_ROWS = 300
@@ -88,7 +89,6 @@ def demo(
     Example: qtkm demo --rows 20000
     """
     from ..experiments import nyc_flights
-    from .output import check_writable
 
     # before the fits, which take minutes
     check_writable(output / f"{nyc_flights.PLOT}.png", makes_folder=True)

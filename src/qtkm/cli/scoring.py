@@ -1,5 +1,6 @@
 """Scores of ``qtkm fit``, ``tune``, ``evaluate`` and ``inspect``, from sums over blocks of rows."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from ..estimators import uncertainty
 from ..estimators.targets import read_labels, refuse_unknown
 from ..estimators.wording import readable
 from ..losses.loss import Loss
-from .output import score
 from .reading import ModelTable
 
 #: coverage of the intervals that are scored
@@ -50,6 +50,16 @@ class Sums:
             (label, readable(value) if label.startswith(errors) else score(value))
             for label, _, value in (self.scores() if self.weight else [])
         ]
+
+
+def score(value: float) -> str:
+    """Format a score with best value 1, with enough digits to distinguish it from 0 and 1."""
+    if math.isnan(value):
+        return "undefined"
+    rest = 1 - value
+    if 0 < rest < 1e-3:
+        return f"{value:.{1 - math.floor(math.log10(rest))}f}"
+    return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 10 else readable(value)
 
 
 def start_sums(model: Any) -> Sums:

@@ -151,7 +151,8 @@ class ColumnSurvey:
     `seen` has the number of rows and the first row of each value, until there are too many values.
     """
 
-    most = MOST_NUMBERS
+    #: most distinct values to count, and the least value allowed
+    most, least = MOST_NUMBERS, -np.inf
 
     def __init__(self, name: str, is_given: bool = False):
         self.name, self.is_given = name, is_given
@@ -175,13 +176,10 @@ class ColumnSurvey:
         if self.are_integers and len(rows):
             shift = values.astype(np.int64) - rows
             self._shifts |= {int(shift.min()), int(shift.max())}
-        wrong = rows[self._is_wrong(values)] if kind in "iuf" else rows[:0]
+        wrong = rows[np.isinf(values) | (values < self.least)] if kind in "iuf" else rows[:0]
         if len(wrong):
             self.n_wrong += len(wrong)
             self.first_wrong = self.first_wrong or int(wrong[0])
-
-    def _is_wrong(self, values: NDArray) -> NDArray[np.bool_]:
-        return np.isinf(values)
 
     def _count(self, values: Any, rows: NDArray[np.int64]) -> None:
         by_value = pandas.DataFrame({"value": values, "row": rows}).groupby(
@@ -226,16 +224,15 @@ class ColumnSurvey:
             problem = (f"holds dates or times as text; write them as 2013-05-20 or "
                        f"2013-05-20 17:05, {ways}")  # fmt: skip
         elif self.n_wrong:
-            infinite = self.infinite(n_rows, place)
+            infinite = f"has infinite values in {self.wrong_rows(n_rows, place)}"
             problem = f"{infinite}; correct them, remove these rows, or use --drop {name}"
         elif text := self.text_among_numbers(n_rows, place):
             problem = f"{text}; correct them, {ways}"
         return None if problem is None or self.is_given else f"column {self.name!r} {problem}"
 
-    def infinite(self, n_rows: int, place: Any) -> str:
-        """Return the number of rows with infinite values, and the first of them."""
-        first = place(self.first_wrong)
-        return f"has infinite values in {self.n_wrong:,} of {n_rows:,} rows, first in {first}"
+    def wrong_rows(self, n_rows: int, place: Any) -> str:
+        """Return the number of rows with wrong values, and the first of them."""
+        return f"{self.n_wrong:,} of {n_rows:,} rows, first in {place(self.first_wrong)}"
 
     def text_among_numbers(self, n_rows: int, place: Any, mostly: float = MOSTLY) -> str | None:
         """Return the first text, its row, and the number of such rows if most values are numbers.
@@ -294,7 +291,8 @@ class TargetSurvey(ColumnSurvey):
         if self.is_time or (is_open and self.is_text and look_like_times(self.seen.index)):
             problem = "holds dates or times; convert it to numbers, such as hours since a date"
         elif self.n_wrong:
-            problem = f"{self.infinite(n_rows, place)}; correct them, or remove these rows"
+            where = self.wrong_rows(n_rows, place)
+            problem = f"has infinite values in {where}; correct them, or remove these rows"
         elif (is_class or (is_open and self.is_text)) and len(self.seen) == 1:
             text = f"{self.seen.index[0]!r:.40}"
             problem = f"is {text} in all rows; at least two classes are needed"
@@ -318,12 +316,12 @@ class TargetSurvey(ColumnSurvey):
 class WeightSurvey(ColumnSurvey):
     """Survey of a column of sample weights."""
 
-    def _is_wrong(self, values: NDArray) -> NDArray[np.bool_]:
-        return np.isinf(values) | (values < 0)
+    least = 0.0
 
     def problem(self, n_rows: int, place: Any) -> str | None:
         what = f"the weights in column {self.name!r} must be"
         if self.is_text or self.is_time:
             return f"{what} numbers, not text or times such as {str(self.seen.index[0])!r:.40}"
-        where = f"{self.n_wrong:,} of {n_rows:,} rows, first in {place(self.first_wrong)}"
-        return f"{what} 0 or more, and finite, but are not in {where}" if self.n_wrong else None
+        if not self.n_wrong:
+            return None
+        return f"{what} 0 or more, and finite, but are not in {self.wrong_rows(n_rows, place)}"

@@ -30,9 +30,9 @@ from ..selection.search import LISTS, SAMPLE_ROWS, name_score
 from .findings import DOTS, check_plots, draw
 from .fit import FitJob, TuneJob
 from .options import FAILED, INTERRUPTED, Job
-from .output import check_writable, note, score, show, write_json
+from .output import check_writable, note, show, write_json
 from .reading import ModelTable, draw_sample, most_rows, name_of
-from .scoring import Sums, score_table, start_sums
+from .scoring import Sums, score, score_table, start_sums
 from .survey import Survey, complete
 
 #: statuses of a fit that are shown in other words
@@ -227,11 +227,8 @@ class TableRows:
         blocks = prefetched(self._part(test=False).blocks(names))
         blocks = watched(blocks, self.survey.n_rows, "read", job.shown, leave=False)
         rows, n_rows = draw_sample(blocks, most, job.random_state)
-        y = (
-            rows[job.target].astype(object)
-            if hasattr(rows[job.target], "cat")
-            else rows[job.target]
-        )
+        y = rows[job.target]
+        y = y.astype(object) if hasattr(y, "cat") else y
         weights, offset = (None if n is None else rows[n].to_numpy(dtype=float)
                            for n in (job.weight, job.offset))  # fmt: skip
         return (rows[self.survey.features], y, weights, offset), n_rows

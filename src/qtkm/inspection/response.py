@@ -202,12 +202,10 @@ def output_number(model: Any, output: Any) -> int:
     if output is None and len(outputs) == 2 * is_class:
         return int(is_class)
     numbers: list[Any] = list(range(model._reading.n_outputs))
-    known: list[Any]
-    for known in [outputs] if is_class else [_target_names(model), numbers]:
+    for known in (outputs if is_class else _target_names(model), [] if is_class else numbers):
         if output in known:
             return known.index(output)
-    kind = "a class" if is_class else "an output"
-    shown = ", ".join(map(repr, outputs or numbers))
+    kind, shown = "a class" if is_class else "an output", ", ".join(map(repr, outputs or numbers))
     raise ValueError(f"output={output!r} is not {kind} of the model; use one of {shown}.")
 
 
