@@ -273,12 +273,13 @@ class ChainIterate:
     @cached_property
     def _around(self) -> Environments:
         """Environments of the squares of the penalty."""
-        ends = self.algebra.ends(self._square(0), self._square(len(self.columns)))
+        first, last = self._square(0), self._square(len(self.columns))
+        ends = self.algebra.first(first), self.algebra.last(last)
         return Environments(self.algebra, self._square, self._stamps, ends)
 
     def penalty_environment(self, block: int) -> NDArray:
         """Return what all other blocks contribute to the penalty of one."""
-        return self.algebra.between(self._around.around(block, block + 1))
+        return self._around.around(block, block + 1)
 
     def penalty(self) -> float:
         block = self._tables.following  # whose environment is asked for next
@@ -320,18 +321,10 @@ class ChainIterate:
         return gradient
 
     def tangent(self, direction: Cores) -> Pass:
-        moves, closing = self.changes(direction, self.cores)
+        parts = zip(self.columns, self.cores, direction, strict=False)
+        moves = [column_change(self.algebra, *part).astype(self.tables.kind) for part in parts]
+        closing = direction[-1] if self.has_outputs else 0 * self.tables.closing
         return partial(self.tables.tangents, moves=moves, closing=closing)
-
-    def changes(self, direction: Cores, later: Cores) -> tuple[list[NDArray], NDArray]:
-        """Return changes of tables and closing; levels above a change are those of `later`."""
-        tables, cores = self.tables, zip(self.cores, direction, later, strict=True)
-        moves = [
-            column_change(self.algebra, column, *some).astype(tables.kind)
-            for column, some in zip(self.columns, cores, strict=False)
-        ]
-        closing = self.algebra.elements(direction[-1]) if self.has_outputs else 0 * tables.closing
-        return moves, closing
 
 
 def site_legs(radices: Radices, n_outputs: int) -> tuple[tuple[Edge, ...], tuple[str, ...]]:

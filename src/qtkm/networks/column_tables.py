@@ -21,7 +21,7 @@ from ..kernels.lines import closing_matrix, empty_lines, from_lines, padded, to_
 from ..limits import LIMITS
 from ..protocols import AnyColumn, AnyShard, Arrays, Run, Span
 from . import design
-from .algebra import Algebra, Diagonal, Environments, KeptRows, partial_products
+from .algebra import Algebra, Diagonal, Environments, Inside, KeptRows, partial_products
 from .moments import mix, triangle, unpack
 
 #: arrays that are added up over shards
@@ -171,7 +171,7 @@ class Tables:
 
         Shape (n_rows, n_outputs or 1, …), scaled by the root weights.
         """
-        inside = self.algebra.between(self._walk(codes).around(first, last))
+        inside = self._walk(codes).around(first, last)
         if inside is None:  # nothing is outside of a single column
             inside = np.ones((1, 1, 1), dtype=self.kind)
         if len(root):
@@ -187,7 +187,7 @@ class Tables:
             def factor(d: int) -> NDArray:
                 return np.take(self.elements[d], places[d], axis=0)[:, None]
 
-            ends = None
+            ends: Inside = None, None
             if not self.is_diagonal:
                 first = np.eye(self.elements[0].shape[1], dtype=self.kind)
                 ends = first[None, None], self.closing[None]
@@ -294,19 +294,14 @@ class Tables:
         return np.tensordot(slopes.T, states, 1)
 
     def tangents(self, shard: AnyShard, run: Run, moves: Arrays, closing: NDArray) -> NDArray:
-        """Return the change of the responses from changes of tables and closing."""
+        """Return the change of the responses of a CPD from changes of tables and closing."""
         if is_large(shard):
-            behind = self.buffer() if self.later is None else self.buffer("", self.later)
-            buffers = [self.buffer(), behind, self.buffer("", moves)]
+            buffers = [self.buffer(), self.buffer("", moves)]
             return self._closed(shard, run, "changes", buffers, [closing, self.closing])
-        rows = self.rows(shard.codes)
-        later = rows if self.later is None else self.rows(shard.codes, self.later)
-        moves = self.rows(shard.codes, moves)
-        value, moved = rows[0], moves[0]
-        for d in range(1, len(rows)):
-            moved = self.algebra.multiply(moved, later[d])
-            moved = moved + self.algebra.multiply(value, moves[d])
-            value = self.algebra.multiply(value, rows[d])
+        pairs = zip(self.rows(shard.codes), self.rows(shard.codes, moves), strict=True)
+        value, moved = next(pairs)
+        for factor, change in pairs:
+            value, moved = value * factor, moved * factor + value * change
         return self.respond(moved) + self.respond(value, closing)
 
     @property

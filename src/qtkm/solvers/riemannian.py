@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..networks import Cores, Network, TensorTrain
-from ..networks.chain import ChainIterate
-from ..networks.train.gauge import TrainFrame
+from ..networks.train.gauge import MatrixIterate, TrainFrame
 from ..objective import Objective
 from ..parameters import check_number
 from .solver import Report, Solver, State, Vector
@@ -24,7 +23,7 @@ TRIES = 20
 class FrameState(State):
     """Objective, and tangent space, gradient and direction of the last step (if any)."""
 
-    iterate: ChainIterate
+    iterate: MatrixIterate
     value: float
     left: list[NDArray] = field(default_factory=list)
     right: list[NDArray] = field(default_factory=list)

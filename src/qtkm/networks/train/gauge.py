@@ -15,8 +15,6 @@ References
    Journal on Scientific Computing 38, 2016.
 """
 
-from functools import partial
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -73,21 +71,36 @@ def balance(sites: Arrays) -> Sites:
     return [core * (mean / norm) for core, norm in zip(sites, norms, strict=True)]
 
 
+class MatrixIterate(ChainIterate):
+    """Cores of a train or ring."""
+
+    def tangent(self, direction: Cores) -> Pass:
+        return self.tangent_between(self.sites, self.sites, direction)
+
+    def tangent_between(self, left: Sites, right: Sites, direction: Cores) -> Pass:
+        """Return the pass of a direction, with cores of one gauge before it and of one behind."""
+        cores = unflatten(self.cores, tangent_train(left, right, flatten(direction)))
+        return self.with_cores(cores).response_pass()
+
+    def with_cores(self, cores: Cores) -> "MatrixIterate":
+        """Return an iterate of other cores."""
+        return MatrixIterate(
+            self.network, self.columns, cores, self.dtype, self.run, self.precisions
+        )
+
+
 class TrainFrame:
     """A train's tangent space, as coordinates for derivatives.
 
     The iterate's cores are brought to the gauge U, …, U, W.
     """
 
-    def __init__(self, iterate: ChainIterate):
+    def __init__(self, iterate: MatrixIterate):
         sites = center_at(iterate.sites, len(iterate.sites) - 1)
         iterate.put_sites(sites)
         self.iterate, self.left, self.cores = iterate, sites, iterate.cores
         self.right = center_at(sites, 0)
-        self.turned = ChainIterate(
-            iterate.network, iterate.columns, unflatten(iterate.cores, self.right), iterate.dtype,
-            iterate.run, iterate.precisions,
-        )  # fmt: skip
+        self.turned = iterate.with_cores(unflatten(iterate.cores, self.right))
         self.is_complex, self.token = iterate.is_complex, iterate.token
         self.responses, self.response_pass = iterate.responses, iterate.response_pass
 
@@ -116,8 +129,7 @@ class TrainFrame:
         return unflatten(self.cores, self.project(flatten(whole)))
 
     def tangent(self, direction: Cores) -> Pass:
-        moves, closing = self.iterate.changes(direction, self.turned.cores)
-        return partial(self._mixed.tangents, moves=moves, closing=closing)
+        return self.iterate.tangent_between(self.left, self.right, direction)
 
     def penalty_gradient(self) -> Cores:
         return unflatten(self.cores, [0 * core for core in self.left[:-1]] + [2 * self.left[-1]])
