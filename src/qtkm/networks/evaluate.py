@@ -211,7 +211,8 @@ class Evaluator:
         sizes = [np.abs(part).max(axis=0) for part in parts]
         is_real = np.all([np.abs(part.imag).max(axis=0) <= REAL * size
                           for part, size in zip(parts, sizes, strict=True)], axis=0)  # fmt: skip
-        offsets, found, whole = np.cumsum([0, *map(len, parts)])[:-1], [], np.concatenate(parts)
+        offsets, found = np.cumsum([1, *map(len, parts)])[:-1], []
+        whole = np.concatenate([np.ones_like(parts[0][:1]), *parts])
         for real in (False, True):
             members = np.flatnonzero(is_real == real)
             step = BLOCK_WIDTH if real else BLOCK_WIDTH // 2

@@ -143,33 +143,19 @@ def least_squares(
     total, alpha, constant = scale
     n_parts, n = products.shape
     hermitian, is_split = matrices[0], len(matrices) > 1
-    if not is_split:
-        matrix = np.empty((n_parts, n, n), dtype=hermitian.dtype)
-        np.multiply(hermitian, 1 / total, out=matrix.reshape(n_parts, *hermitian.shape[1:]))
-        rhs = products / total
-    else:
-        matrix = _real_system(*(each.reshape(n_parts, n, n) for each in matrices))
-        matrix *= 0.5 / total
-        rhs = np.concatenate([products.real, products.imag], axis=-1) / total
+    share = (0.5 if is_split else 1.0) / total
+    matrix = np.empty((n_parts, n, n), dtype=hermitian.dtype)
+    np.multiply(hermitian, share, out=matrix.reshape(n_parts, *hermitian.shape[1:]))
     if alpha > 0:
-        penalty = alpha * penalty
-        is_real = not np.iscomplexobj(matrix)
-        _add_blocks(matrix, penalty.real if is_real else penalty, n, 0, 0)
-        if is_split:  # over [Re w | Im w]
-            _add_blocks(matrix, penalty.real, n, n, n)
-            _add_blocks(matrix, penalty.imag, n, n, 0)
-            _add_blocks(matrix, -penalty.imag, n, 0, n)
-    return LocalSystem(matrix, rhs, constant, shape, is_split, alpha > 0)
-
-
-def _add_blocks(matrix: NDArray, blocks: NDArray, n: int, row: int, column: int) -> None:
-    """Add blocks to n entries of a diagonal of matrices, which begins at a row and a column."""
-    n_parts, width, _ = matrix.shape
-    size, item = blocks.shape[-1], matrix.itemsize
-    shape = (n_parts, n // size, size, size)
-    strides = (width * width * item, size * (width + 1) * item, width * item, item)
-    view = np.ndarray(shape, matrix.dtype, matrix, (row * width + column) * item, strides)
-    view += blocks
+        blocks = alpha * (penalty if np.iscomplexobj(matrix) else penalty.real)
+        size, item = penalty.shape[-1], matrix.itemsize
+        strides = (n * n * item, size * (n + 1) * item, n * item, item)
+        diagonal = np.ndarray((n_parts, n // size, size, size), matrix.dtype, matrix, 0, strides)
+        diagonal += blocks
+    if is_split:
+        matrix = _real_system(matrix, share * matrices[1].reshape(n_parts, n, n))
+        products = np.concatenate([products.real, products.imag], axis=-1)
+    return LocalSystem(matrix, products / total, constant, shape, is_split, alpha > 0)
 
 
 def _inverse_root_diagonal(matrix: NDArray) -> NDArray:
@@ -178,7 +164,7 @@ def _inverse_root_diagonal(matrix: NDArray) -> NDArray:
 
 
 def _real_system(hermitian: NDArray, symmetric: NDArray) -> NDArray:
-    """Return twice the matrix over [Re w | Im w] of Σ(Re z·w)², from Σ z̄zᵀ and Σ zzᵀ."""
+    """Return the matrix over [Re w | Im w] of 2·Σ(Re z·w)², from Σ z̄zᵀ and Σ zzᵀ."""
     n_parts, n, _ = hermitian.shape
     matrix = np.empty((n_parts, 2, n, 2, n))
     np.add(hermitian.real, symmetric.real, out=matrix[:, 0, :, 0])
