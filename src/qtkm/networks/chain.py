@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..limits import LIMITS
-from ..protocols import AnyShard, Arrays, Columns, Cores, Pass, Precisions, Radices, Run, Setting
+from ..protocols import Arrays, Columns, Cores, Pass, Precisions, Radices, Run, Setting
 from ..structure import Edge
 from . import moments
 from .algebra import Algebra, Diagonal, Environments
 from .column_tables import Statistics, Tables
 from .evaluate import Evaluator, column_change, column_gradient, column_table
 from .moments import Digits, Moments
-from .network import Network, flatten, unflatten
+from .network import Iterate, Network, flatten, unflatten
 from .problem import ColumnProblem, PooledProblem, Problem, SeparateProblem, WideProblem
 
 #: size of the noise of a smooth start, measured in docs/decisions/0004-defaults.md
@@ -83,7 +83,7 @@ class ChainNetwork(Network):
         return Evaluator(self, cores, frequencies)
 
 
-class ChainIterate:
+class ChainIterate(Iterate):
     """Cores of a chain and what follows from them; see `networks.network.Iterate`."""
 
     def __init__(
@@ -100,15 +100,11 @@ class ChainIterate:
         self.algebra = network.algebra
         self.cores: Cores = [list(c) if isinstance(c, list) else c for c in cores]
         self.is_complex = np.iscomplexobj(flatten(cores)[0])
-        self.token = object()
+        self.token, self.n_blocks = object(), len(cores)
         self._tables = Tables(self.algebra, len(columns), self.is_complex, dtype)
         self._stale = set(range(len(self.cores) + 1))
         self._squares: list[NDArray | None] = [None] * (len(columns) + 1)
         self._stamps = [0] * (len(columns) + 1)
-
-    @property
-    def n_blocks(self) -> int:
-        return len(self.cores)
 
     @property
     def has_outputs(self) -> bool:
@@ -178,9 +174,6 @@ class ChainIterate:
                 self._tables.close(self.network.closing(self.cores, n_columns))
         self._stale.clear()
         return self._tables
-
-    def responses(self, shard: AnyShard) -> NDArray:
-        return self.tables.responses(shard, self.run)
 
     def response_pass(self) -> Pass:
         return self.tables.responses

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ...protocols import Arrays, Cores, Pass
 from ..chain import ChainIterate
 from ..column_tables import Tables
-from ..network import flatten, unflatten
+from ..network import Point, flatten, unflatten
 
 Sites = list[NDArray]
 
@@ -89,7 +89,7 @@ class MatrixIterate(ChainIterate):
         )
 
 
-class TrainFrame:
+class TrainFrame(Point):
     """A train's tangent space, as coordinates for derivatives.
 
     The iterate's cores are brought to the gauge U, …, U, W.
@@ -101,8 +101,10 @@ class TrainFrame:
         self.iterate, self.left, self.cores = iterate, sites, iterate.cores
         self.right = center_at(sites, 0)
         self.turned = iterate.with_cores(unflatten(iterate.cores, self.right))
-        self.is_complex, self.token = iterate.is_complex, iterate.token
-        self.responses, self.response_pass = iterate.responses, iterate.response_pass
+        self.is_complex, self.token, self.run = iterate.is_complex, iterate.token, iterate.run
+
+    def response_pass(self) -> Pass:
+        return self.iterate.response_pass()
 
     def penalty(self) -> float:
         return float(np.linalg.norm(self.left[-1]) ** 2)
