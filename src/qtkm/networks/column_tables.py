@@ -232,16 +232,8 @@ class Tables:
         inside, right = self._design(shard, d)
         _, n_each, size = inside.shape
         lines = np.ascontiguousarray(inside.reshape(-1, size).T)
-        codes, kept = shard.codes[:, d], shard.groups(d).kept
+        codes = shard.codes[:, d]
         step = max(64, BLOCK_NUMBERS * 2 // (size * (size + 1))) // n_each or 1
-
-        def functions(rows: Span, conjugate: bool | None) -> NDArray:
-            if not column.is_kept:
-                return column.functions(codes[rows], conjugate)
-            if conjugate not in kept or kept[conjugate][0] is not column:
-                kept[conjugate] = column, column.functions(codes, conjugate)
-            found = kept[conjugate][1]
-            return found[rows] if conjugate is None else found[:, rows]
 
         def part(bounds: tuple[int, int]) -> Sums:
             totals, products = [np.zeros(())] * (1 + both), np.zeros(())
@@ -254,8 +246,8 @@ class Tables:
                         squares = squares.reshape(len(squares), -1, n_each).sum(axis=2)
                     if self.is_complex:
                         squares = np.concatenate([squares.real, squares.imag])
-                    totals[i] = totals[i] + functions(rows, conjugate) @ squares.T
-                products = products + right[rows].T @ functions(rows, None)
+                    totals[i] = totals[i] + column.functions(codes[rows], conjugate) @ squares.T
+                products = products + right[rows].T @ column.functions(codes[rows], None)
             return *totals, products
 
         count = PARTS if lines.size * size > PARTED else 1
