@@ -106,13 +106,6 @@ class Tables:
         self.closing = closing.astype(self.kind, copy=False)
         self._walks.clear()
 
-    def before(self, later: "Tables") -> "Tables":
-        """Return these tables with others behind a column that is moved, and their closing."""
-        other = type(self)(self.algebra, len(self.elements), self.is_complex, self.dtype)
-        other.elements, other.later = self.elements, later.elements
-        other.close(later.closing)
-        return other
-
     @property
     def mixing(self) -> NDArray | None:
         """Output core by whose squares statistics are still to be multiplied."""

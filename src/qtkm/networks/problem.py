@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 #: systems of categories that are solved at a time, which bounds the memory of their matrices
 CHUNK = 1024
-#: eigenvalues of the scaled matrix below this fraction of the largest are left out
+#: singular values of the scaled matrix below this fraction of the largest are left out
 CUT_OFF = 1e-13
 #: a matrix that nothing regularizes is factorized if its reciprocal condition number is above this
 REGULAR = 1e-8
@@ -112,18 +112,14 @@ class LocalSystem:
         return np.array(solutions).conj()
 
     def _truncated(self) -> NDArray | None:
-        """Return the least-norm solution of the scaled system without its smallest eigenvalues."""
+        """Return the least-norm solution of the scaled system, small singular values left out."""
         scale = _inverse_root_diagonal(self.matrix)
         matrix = scale[:, :, None] * self.matrix * scale[:, None, :]
+        pairs = zip(matrix, scale * self.rhs, strict=True)
         try:
-            values, vectors = np.linalg.eigh(matrix)
+            return scale * np.array([np.linalg.lstsq(*pair, rcond=CUT_OFF)[0] for pair in pairs])
         except np.linalg.LinAlgError:
             return None
-        keep = values > CUT_OFF * values[:, -1:]
-        inverse = np.where(keep, 1 / np.where(keep, values, 1), 0)
-        adjoint = vectors.conj().transpose(0, 2, 1)
-        components = (adjoint @ (scale * self.rhs)[:, :, None])[:, :, 0]
-        return scale * (vectors @ (inverse * components)[:, :, None])[:, :, 0]
 
 
 def least_squares(

@@ -15,12 +15,13 @@ References
    Journal on Scientific Computing 38, 2016.
 """
 
+from copy import copy
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ...protocols import Arrays, Cores, Pass
 from ..chain import ChainIterate
-from ..column_tables import Tables
 from ..network import Point, flatten, unflatten
 
 Sites = list[NDArray]
@@ -119,12 +120,9 @@ class TrainFrame(Point):
         return [*result, deltas[-1]]
 
     def gradient_pass(self) -> Pass:
-        return self._mixed.gradient
-
-    @property
-    def _mixed(self) -> Tables:
-        """Tables of U before those of V."""
-        return self.iterate.tables.before(self.turned.tables)
+        mixed, turned = copy(self.iterate.tables), self.turned.tables
+        mixed.later, mixed.closing = turned.elements, turned.closing
+        return mixed.gradient
 
     def gradient(self, sums: Arrays) -> Cores:
         whole = self.iterate.chain_rule(sums, self.cores, self.turned.cores)
