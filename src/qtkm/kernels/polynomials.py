@@ -11,9 +11,7 @@ from numpy import uint64 as index
 
 from ._jit import jit
 from ._simd import Loop, Number, generated, multiply_lines
-
-#: degree of the polynomials
-DEGREE = 7
+from .lines import DEGREE
 
 
 @generated

@@ -6,11 +6,7 @@ of a `LocalSystem`.
 
 A problem is made from one pass over the rows and then serves every level of its column, from
 the lowest digit up.  A core that is left behind is put in the gauge of its network, and the
-next core takes the factor:
-
-    problem.sweep()      update all levels once; the objective after each
-    problem.restart()    begin another sweep
-    problem.finish()     hand the cores back to the iterate
+next core takes the factor.
 """
 
 import math
