@@ -270,12 +270,36 @@ def gradient(codes, buffer, behind, around, seeds, planes, out):
 
 
 @jit
-def changes(codes, buffer, change, around, planes, values, moves):
-    """Lines of the products of all columns of a CPD, and of what they change by."""
+def changes(codes, buffer, later, change, around, planes, values, moves):
+    """Lines of the products of all columns, and of what they change by when the tables do.
+
+    Tables of matrices before a change are those of `buffer`, those after it of `later`.
+    """
     width, half = values.shape[1], values.shape[1] // len(planes)
-    places = np.empty((1, codes.shape[1]), dtype=np.uint64)
-    for row in range(index(codes.shape[0])):
-        count = _places(places, index(0), codes, row, -1, around, width)
-        multiply_changes(
-            (values, moves, buffer, change, places), row * index(width), count, index(half), planes
-        )
+    if len(around) == 2:
+        places = np.empty((1, codes.shape[1]), dtype=np.uint64)
+        for row in range(index(codes.shape[0])):
+            count = _places(places, index(0), codes, row, -1, around, width)
+            multiply_changes(
+                (values, moves, buffer, change, places), row * index(width), count, index(half),
+                planes,
+            )  # fmt: skip
+    else:
+        room = _room_of(around[2])
+        states = np.zeros(10 * room)
+        extra = index(8 * room)
+        for row in range(codes.shape[0]):
+            value, moved, next_value, next_moved = 0, 2 * room, 4 * room, 6 * room
+            _unit(states, value, room, around[2])
+            states[moved : moved + 2 * room] = 0.0
+            for d in range(codes.shape[1]):
+                code = codes[row, d]
+                _walk(states, moved, next_moved, room, later, around, d, code, False, planes)
+                _walk(states, value, extra, room, change, around, d, code, False, planes)
+                for i in range(index(2 * room)):
+                    states[index(next_moved) + i] += states[extra + i]
+                _walk(states, value, next_value, room, buffer, around, d, code, False, planes)
+                value, next_value = next_value, value
+                moved, next_moved = next_moved, moved
+            _copy(states, value, room, values[row], 0, half, half, planes)
+            _copy(states, moved, room, moves[row], 0, half, half, planes)

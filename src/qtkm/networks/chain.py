@@ -314,10 +314,18 @@ class ChainIterate(Iterate):
         return gradient
 
     def tangent(self, direction: Cores) -> Pass:
-        parts = zip(self.columns, self.cores, direction, strict=False)
-        moves = [column_change(self.algebra, *part).astype(self.tables.kind) for part in parts]
-        closing = direction[-1] if self.has_outputs else 0 * self.tables.closing
+        moves, closing = self.changes(direction, self.cores)
         return partial(self.tables.tangents, moves=moves, closing=closing)
+
+    def changes(self, direction: Cores, later: Cores) -> tuple[list[NDArray], NDArray]:
+        """Return changes of tables and closing; levels above a change are those of `later`."""
+        tables, cores = self.tables, zip(self.cores, direction, later, strict=True)
+        moves = [
+            column_change(self.algebra, column, *some).astype(tables.kind)
+            for column, some in zip(self.columns, cores, strict=False)
+        ]
+        closing = self.algebra.elements(direction[-1]) if self.has_outputs else 0 * tables.closing
+        return moves, closing
 
 
 def site_legs(radices: Radices, n_outputs: int) -> tuple[tuple[Edge, ...], tuple[str, ...]]:

@@ -279,14 +279,19 @@ class Tables:
         return np.tensordot(slopes.T, states, 1)
 
     def tangents(self, shard: AnyShard, run: Run, moves: Arrays, closing: NDArray) -> NDArray:
-        """Return the change of the responses of a CPD from changes of tables and closing."""
+        """Return the change of the responses from changes of tables and closing."""
         if is_large(shard):
-            buffers = [self.buffer(), self.buffer("", moves)]
+            behind = self.buffer() if self.later is None else self.buffer("", self.later)
+            buffers = [self.buffer(), behind, self.buffer("", moves)]
             return self._closed(shard, run, "changes", buffers, [closing, self.closing])
-        pairs = zip(self.rows(shard.codes), self.rows(shard.codes, moves), strict=True)
-        value, moved = next(pairs)
-        for factor, change in pairs:
-            value, moved = value * factor, moved * factor + value * change
+        rows = self.rows(shard.codes)
+        later = rows if self.later is None else self.rows(shard.codes, self.later)
+        moves = self.rows(shard.codes, moves)
+        value, moved = rows[0], moves[0]
+        for d in range(1, len(rows)):
+            moved = self.algebra.multiply(moved, later[d])
+            moved = moved + self.algebra.multiply(value, moves[d])
+            value = self.algebra.multiply(value, rows[d])
         return self.respond(moved) + self.respond(value, closing)
 
     @property

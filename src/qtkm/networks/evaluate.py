@@ -69,17 +69,20 @@ def column_table(algebra: Algebra, column: AnyColumn, cores: Arrays) -> NDArray:
     return reduce(algebra.multiply, _group_tables(algebra, column, cores))
 
 
-def column_change(algebra: Algebra, column: AnyColumn, cores: Arrays, direction: Arrays) -> NDArray:
-    """Change of a column's table in a direction of its cores."""
+def column_change(
+    algebra: Algebra, column: AnyColumn, cores: Arrays, direction: Arrays, later: Arrays
+) -> NDArray:
+    """Change of a column's table in a direction of its cores; those above it are of `later`."""
     if column.is_categorical:
         return column.feature_map.spread(algebra.elements(direction[0]))
-    tables, total = _group_tables(algebra, column, cores), np.zeros(())
+    before, after = (_group_tables(algebra, column, some) for some in (cores, later))
+    total: NDArray = np.zeros(())
     for g, (levels, functions) in enumerate(zip(column.groups, column.group_features, strict=True)):
-        own, changed = cores[levels], direction[levels]
-        mixed = ([*own[:k], changed[k], *own[k + 1 :]] for k in range(len(own)))
+        own, changed, behind = cores[levels], direction[levels], later[levels]
+        mixed = ([*own[:k], changed[k], *behind[k + 1 :]] for k in range(len(own)))
         weights = reduce(np.add, [moments.weights_of(algebra, each) for each in mixed])
         change = _sum_functions(functions, weights)
-        total = total + reduce(algebra.multiply, [*tables[:g], change, *tables[g + 1 :]])
+        total = total + reduce(algebra.multiply, [*before[:g], change, *after[g + 1 :]])
     return total
 
 

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..networks import Cores, Network, TensorTrain
-from ..networks.train.gauge import MatrixIterate, TrainFrame
+from ..networks.chain import ChainIterate
+from ..networks.train.gauge import TrainFrame
 from ..objective import Objective
 from ..parameters import check_number
 from .solver import Report, Solver, State, Vector
@@ -23,7 +24,7 @@ TRIES = 20
 class FrameState(State):
     """Objective, and tangent space, gradient and direction of the last step (if any)."""
 
-    iterate: MatrixIterate
+    iterate: ChainIterate
     value: float
     left: list[NDArray] = field(default_factory=list)
     right: list[NDArray] = field(default_factory=list)

@@ -16,12 +16,14 @@ References
 """
 
 from copy import copy
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...protocols import Arrays, Cores, Pass
 from ..chain import ChainIterate
+from ..column_tables import Tables
 from ..network import Point, flatten, unflatten
 
 Sites = list[NDArray]
@@ -72,36 +74,21 @@ def balance(sites: Arrays) -> Sites:
     return [core * (mean / norm) for core, norm in zip(sites, norms, strict=True)]
 
 
-class MatrixIterate(ChainIterate):
-    """Cores of a train or ring."""
-
-    def tangent(self, direction: Cores) -> Pass:
-        return self.tangent_between(self.sites, self.sites, direction)
-
-    def tangent_between(self, left: Sites, right: Sites, direction: Cores) -> Pass:
-        """Return the pass of a direction, with cores of one gauge before it and of one behind."""
-        cores = unflatten(self.cores, tangent_train(left, right, flatten(direction)))
-        return self.with_cores(cores).response_pass()
-
-    def with_cores(self, cores: Cores) -> "MatrixIterate":
-        """Return an iterate of other cores."""
-        return MatrixIterate(
-            self.network, self.columns, cores, self.dtype, self.run, self.precisions
-        )
-
-
 class TrainFrame(Point):
     """A train's tangent space, as coordinates for derivatives.
 
     The iterate's cores are brought to the gauge U, …, U, W.
     """
 
-    def __init__(self, iterate: MatrixIterate):
+    def __init__(self, iterate: ChainIterate):
         sites = center_at(iterate.sites, len(iterate.sites) - 1)
         iterate.put_sites(sites)
         self.iterate, self.left, self.cores = iterate, sites, iterate.cores
         self.right = center_at(sites, 0)
-        self.turned = iterate.with_cores(unflatten(iterate.cores, self.right))
+        self.turned = ChainIterate(
+            iterate.network, iterate.columns, unflatten(iterate.cores, self.right), iterate.dtype,
+            iterate.run, iterate.precisions,
+        )  # fmt: skip
         self.is_complex, self.token, self.run = iterate.is_complex, iterate.token, iterate.run
 
     def response_pass(self) -> Pass:
@@ -120,16 +107,22 @@ class TrainFrame(Point):
         return [*result, deltas[-1]]
 
     def gradient_pass(self) -> Pass:
+        return self._mixed.gradient
+
+    @property
+    def _mixed(self) -> Tables:
+        """Tables of U before those of V."""
         mixed, turned = copy(self.iterate.tables), self.turned.tables
         mixed.later, mixed.closing = turned.elements, turned.closing
-        return mixed.gradient
+        return mixed
 
     def gradient(self, sums: Arrays) -> Cores:
         whole = self.iterate.chain_rule(sums, self.cores, self.turned.cores)
         return unflatten(self.cores, self.project(flatten(whole)))
 
     def tangent(self, direction: Cores) -> Pass:
-        return self.iterate.tangent_between(self.left, self.right, direction)
+        moves, closing = self.iterate.changes(direction, self.turned.cores)
+        return partial(self._mixed.tangents, moves=moves, closing=closing)
 
     def penalty_gradient(self) -> Cores:
         return unflatten(self.cores, [0 * core for core in self.left[:-1]] + [2 * self.left[-1]])

@@ -16,10 +16,10 @@ from numbers import Integral
 
 import numpy as np
 from numpy.random import RandomState
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from ...parameters import check_number, is_number
-from ...protocols import Columns, Cores, Given, Levels, Precisions, Radices, Run
+from ...protocols import Cores, Given, Levels, Radices
 from ...structure import Edge, Structure
 from ..algebra import Matrices
 from ..chain import SMOOTH_NOISE, ChainNetwork, site_legs
@@ -120,11 +120,6 @@ class MatrixProduct(ChainNetwork):
         # noise that does not grow over many sites: a product of R×R matrices grows like √R each
         eye, size = np.eye(shape[0], shape[2]), SMOOTH_NOISE / max(shape[0], shape[2]) ** 0.5
         return constant[None, :, None] * eye[:, None, :] + size * noise
-
-    def iterate(
-        self, columns: Columns, cores: Cores, dtype: DTypeLike, run: Run, precisions: Precisions
-    ) -> gauge.MatrixIterate:
-        return gauge.MatrixIterate(self, columns, cores, dtype, run, precisions)
 
     push_right, push_left = staticmethod(gauge.push_right), staticmethod(gauge.push_left)
 
