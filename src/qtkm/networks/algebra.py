@@ -213,15 +213,12 @@ class Environments:
 
     def _extend(self, inside: Inside, places: range, is_behind: bool) -> Inside:
         """Multiply factors to what stands behind or before them."""
-        (before, behind), multiply = inside, self.algebra.multiply
-        if not is_behind:
-            for place in places:
-                factor = self.factor(place)
-                before = factor if before is None else multiply(before, factor)
-        else:
-            for place in reversed(places):
-                factor = self.factor(place)
-                behind = factor if behind is None else multiply(factor, behind)
+        before, behind = inside
+        for factor in map(self.factor, reversed(places) if is_behind else places):
+            if is_behind:
+                behind = factor if behind is None else self.algebra.multiply(factor, behind)
+            else:
+                before = factor if before is None else self.algebra.multiply(before, factor)
         return before, behind
 
 

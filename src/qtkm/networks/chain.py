@@ -103,7 +103,7 @@ class ChainIterate(Iterate):
         self.token, self.n_blocks = object(), len(cores)
         self._tables = Tables(self.algebra, len(columns), self.is_complex, dtype)
         self._stale = set(range(len(self.cores) + 1))
-        self._squares: list[NDArray | None] = [None] * (len(columns) + 1)
+        self._squares: dict[int, NDArray] = {}
         self._stamps = [0] * (len(columns) + 1)
 
     @property
@@ -242,14 +242,13 @@ class ChainIterate(Iterate):
         return "each", precision[:, None, None] * outside
 
     def _forget_square(self, block: int) -> None:
-        self._squares[block] = None
+        self._squares.pop(block, None)
         self._stamps[block] += 1
 
     def _square(self, block: int) -> NDArray:
         """Σ_m precision[m]·conj(w_m) ⊗ w_m of a column, or that of the closing."""
-        square = self._squares[block]
-        if square is not None:
-            return square
+        if block in self._squares:
+            return self._squares[block]
         if block == len(self.columns):
             closing = self.network.closing(self.cores, block)
             square = self.algebra.squares(closing, closing).sum(axis=0)
@@ -278,9 +277,6 @@ class ChainIterate(Iterate):
         block = self._tables.following  # whose environment is asked for next
         value = self._square(block) * self.penalty_environment(block)
         return float(value.sum().real)
-
-    def penalty_gradient(self) -> Cores:
-        return self.penalty_product(self.cores)
 
     def penalty_product(self, direction: Cores) -> Cores:
         found: list[NDArray] = []

@@ -204,6 +204,7 @@ class Point(Protocol):
 
     def penalty_gradient(self) -> Cores:
         """Return the gradient of the penalty with respect to the cores."""
+        return self.penalty_product(self.cores)
 
     def penalty_product(self, direction: Cores) -> Cores:
         """Return the product of the penalty's Hessian with a direction, core by core."""
