@@ -52,8 +52,6 @@ class Groups:
     owners: NDArray[np.int64]
     #: where the rows of each grid value begin in `order`, and their end
     starts: NDArray[np.int64]
-    #: what a network has computed of these groups once and for all
-    kept: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @property
     def n_codes(self) -> int:

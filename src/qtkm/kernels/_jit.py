@@ -12,19 +12,16 @@ every process.  A loop contains the loops that it calls, so all files of this pa
 import hashlib
 import logging
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from numba import njit
-from numba.core import event
-from numba.core.caching import FunctionCache
+from numba.core.caching import FunctionCache, NullCache
 
 logger = logging.getLogger(__name__)
 
 _FASTMATH = {"contract", "reassoc", "nsz", "arcp"}
-#: what Numba calls a function that was not found in its cache on disk
-_COMPILATION = "numba:compile"
 
 
 def jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
@@ -33,7 +30,7 @@ def jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     try:
         compiled._cache = CompiledCache(function)
     except RuntimeError:  # there is no place for one
-        Notice.is_kept = False
+        compiled._cache = MissingCache()
     return compiled
 
 
@@ -54,7 +51,10 @@ class CompiledCache(FunctionCache):
 
     def load_overload(self, *arguments: Any) -> Any:
         """Return what is there for some types, or None."""
-        return self._try(super().load_overload, *arguments)
+        found = self._try(super().load_overload, *arguments)
+        if found is None:
+            warn_of_compilation(is_kept=True)
+        return found
 
     def save_overload(self, *arguments: Any) -> None:
         """Keep what was compiled for some types."""
@@ -68,30 +68,23 @@ class CompiledCache(FunctionCache):
             return None
 
 
-class Notice(event.Listener):
-    """Tells of the first function of the library that has to be compiled, and no more."""
+class MissingCache(NullCache):
+    """No compiled functions: there is no folder for them."""
 
-    #: whether there is a place for what was compiled
-    is_kept = True
-
-    def on_start(self, found: Any) -> None:
-        module = found.data["dispatcher"].py_func.__module__
-        if module.startswith(f"{__package__}."):
-            event.unregister(_COMPILATION, self)
-            if self.is_kept:
-                logger.warning(
-                    "qtkm compiles loops that have not been used on this machine before, which may "
-                    "take a minute; they are kept on disk."
-                )
-            else:
-                logger.warning(
-                    "qtkm compiles its loops in every process anew, which may take a minute, "
-                    "because there is no folder to keep them in; set NUMBA_CACHE_DIR to one that "
-                    "can be written."
-                )
-
-    def on_end(self, found: Any) -> None:
-        pass
+    def load_overload(self, *arguments: Any) -> None:
+        warn_of_compilation(is_kept=False)
 
 
-event.register(_COMPILATION, Notice())
+@cache
+def warn_of_compilation(is_kept: bool) -> None:
+    """Tell, once for a process, that functions are compiled."""
+    if is_kept:
+        logger.warning(
+            "qtkm compiles loops that have not been used on this machine before, which may take a "
+            "minute; they are kept on disk."
+        )
+    else:
+        logger.warning(
+            "qtkm compiles its loops in every process anew, which may take a minute, because there "
+            "is no folder to keep them in; set NUMBA_CACHE_DIR to one that can be written."
+        )

@@ -151,7 +151,7 @@ class Loop:
         Up to `most` vectors go together, so that their chains of operations overlap.
         """
         lanes = self.widest
-        sizes = [(lanes, most >> n) for n in range(3) if most >> n]
+        sizes = [(lanes, most >> n) for n in range(most.bit_length())]
         while lanes > LANES:
             lanes //= 2
             sizes.append((lanes, 1))

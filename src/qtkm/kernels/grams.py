@@ -25,8 +25,8 @@ from ._jit import jit
 from ._simd import FLAGS, Lines, Loop, Register, generated, row_times_matrix
 from .lines import LANES
 
-#: entries of a tile
-ENTRIES = 4
+#: entries of a tile, and with how many others they are multiplied
+ENTRIES, OTHERS = 4, 32
 #: bytes of a block that stays in the first-level cache
 BLOCK_BYTES = 24_576
 
@@ -51,64 +51,50 @@ def mix(block, count, half, sums):
                 block[n, index(2 * half) + r] = y
 
 
-def _tile(width: int) -> Any:
-    """Make a loop over the rows of a block that adds up products of entries with `width` others."""
+@generated
+def _add_tiles(
+    loop: Loop, stride: Any, count: Any, entry: Any, first: Any, width: Any, half: Any, to: Any
+) -> None:
+    """Add up products of a tile's entries with `width` others over the rows of a block."""
+    builder = loop.builder
+    block, squares = loop.bases
+    loop.number = block.type.pointee  # sums of a block are in its precision
+    rows = Lines(loop, block, None, 1)
 
-    @generated
-    def tile(
-        loop: Loop, stride: Any, count: Any, entry: Any, first: Any, half: Any, to: Any
-    ) -> None:
-        builder = loop.builder
-        block, squares = loop.bases
-        loop.number = block.type.pointee  # sums of a block are in its precision
-        lanes = min(width, loop.widest)
-        vectors, rows = range(width // lanes), Lines(loop, block, None, 1)
+    def body(s: Any, lanes: int, n_vectors: int) -> None:
+        vectors = range(n_vectors)
         sums = {(e, v): Register(loop, lanes, 1) for e in range(ENTRIES) for v in vectors}
         with loop.steps(0, count) as (k, _):
             row = builder.mul(k, stride)
-            others = [rows.load(loop.at(row, first, v * lanes), lanes) for v in vectors]
+            others = [rows.load(loop.at(row, first, s, v * lanes), lanes) for v in vectors]
             for e in range(ENTRIES):
                 a = rows.load_one(loop.at(row, entry, e), lanes)
                 for v, b in enumerate(others):
                     sums[e, v].set(sums[e, v].get() + a * b)
         wide = ir.VectorType(ir.DoubleType(), lanes)
         for (e, v), total in sums.items():
-            place = loop.at(to, builder.mul(loop.constant(e), half), v * lanes)
+            place = loop.at(to, s, builder.mul(loop.constant(e), half), v * lanes)
             pointer = builder.bitcast(builder.gep(squares, [place]), wide.as_pointer())
             (value,) = total.get().planes
             value = value if value.type == wide else builder.fpext(value, wide)
             value = builder.fadd(builder.load(pointer, align=8), value, flags=FLAGS)
             builder.store(value, pointer, align=8)
 
-    return tile
-
-
-_tile_32, _tile_16, _tile_8, _tile_4 = (_tile(width) for width in (32, 16, 8, 4))
+    loop.along(width, OTHERS // loop.widest, body)
 
 
 @jit
 def _add_product(block, count, size, planes, squares, to, is_whole):
     """Add AᵀB of two planes of the first lines of a block, or its entries from the diagonal on."""
-    stride, n, half = index(block.shape[1]), index(count), squares.shape[2]
+    half = squares.shape[2]
     a, b = planes[0] * half, planes[1] * half
     to = to * squares.shape[1] * half
-    both = (block, squares)
     for r in range(0, size, ENTRIES):
         s = 0 if is_whole else r - r % (2 * LANES)
-        while s < half:
-            e, f, place = index(a + r), index(b + s), index(to + r * half + s)
-            if half - s >= 32:
-                _tile_32(both, stride, n, e, f, index(half), place, (0,))
-                s += 32
-            elif half - s >= 16:
-                _tile_16(both, stride, n, e, f, index(half), place, (0,))
-                s += 16
-            elif half - s >= 8:
-                _tile_8(both, stride, n, e, f, index(half), place, (0,))
-                s += 8
-            else:
-                _tile_4(both, stride, n, e, f, index(half), place, (0,))
-                s += 4
+        _add_tiles(
+            (block, squares), index(block.shape[1]), index(count), index(a + r), index(b + s),
+            index(half - s), index(half), index(to + r * half + s), (0,),
+        )  # fmt: skip
 
 
 @jit

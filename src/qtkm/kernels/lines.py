@@ -12,6 +12,8 @@ from numpy.typing import DTypeLike, NDArray
 
 #: numbers of a vector
 LANES = 4
+#: degree of the polynomials that predictions look up, see `kernels.polynomials`
+DEGREE = 7
 #: bytes of a line of the cache
 CACHE_LINE = 64
 

@@ -10,10 +10,8 @@ import numpy as np
 from numpy import uint64 as index
 
 from ._jit import jit
-from ._simd import Loop, Number, generated
-
-#: degree of the polynomials
-DEGREE = 7
+from ._simd import Loop, Number, generated, multiply_lines
+from .lines import DEGREE
 
 
 @generated
@@ -69,20 +67,27 @@ def _sort(values, n_cells, order, starts, t):
 def evaluate(values, tables, offsets, n_cells, out, planes):
     """Lines of the products of all columns: out (n_rows, half·planes), of one or two planes.
 
-    `values` (n_columns, n_rows) are numbers in the unit box or category codes, `tables` lines of
-    all columns from `offsets` on: DEGREE + 1 for each of `n_cells` cells, or, where these are 0,
-    one for each category.  Rows are sorted by cell, so that coefficients are read once for a cell.
+    `values` (n_columns, n_rows) are numbers in the unit box or category codes.  The first line of
+    `tables` is 1; those of a column begin at `offsets`: DEGREE + 1 for each of `n_cells` cells, or,
+    where these are 0, one for each category.  Rows are sorted by cell, so that coefficients are
+    read once for a cell.
     """
     count, width = out.shape
     half = width // len(planes)
     order, t = np.empty(count, dtype=np.uint64), np.empty(count)
     starts = np.empty(n_cells.max() + 2, dtype=np.int64)
+    places = np.zeros((1, len(offsets) + 1), dtype=np.uint64)
     for i in range(index(count)):
-        for r in range(index(width)):
-            out[i, r] = 1.0 if r < index(half) else 0.0
-    for d in range(values.shape[0]):
+        n = index(1)
+        for d in range(len(offsets)):
+            if n_cells[d] == 0:
+                places[index(0), n] = index((offsets[d] + int(values[d, i])) * width)
+                n += index(1)
+        multiply_lines(
+            (out, tables, places), i * index(width), index(0), n, index(half), 1.0, (), planes
+        )
+    for d in range(len(offsets)):
         if n_cells[d] == 0:
-            _multiply_by_lines(out, values[d], tables, offsets[d], index(half))
             continue
         _sort(values[d], n_cells[d], order, starts, t)
         for cell in range(n_cells[d]):
@@ -92,18 +97,3 @@ def evaluate(values, tables, offsets, n_cells, out, planes):
                     (out, tables, order, t), first, index(starts[cell]), index(starts[cell + 1]),
                     index(half), planes,
                 )  # fmt: skip
-
-
-@jit
-def _multiply_by_lines(rows, codes, tables, offset, half):
-    """Multiply the lines of rows by those of their categories."""
-    for i in range(index(codes.size)):
-        place = index(offset + int(codes[i]))
-        for r in range(half):
-            if half == index(rows.shape[1]):
-                rows[i, r] *= tables[place, r]
-                continue
-            x, y = rows[i, r], rows[i, half + r]
-            u, v = tables[place, r], tables[place, half + r]
-            rows[i, r] = x * u - y * v
-            rows[i, half + r] = x * v + y * u

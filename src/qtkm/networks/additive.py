@@ -358,16 +358,11 @@ class AdditiveEvaluator:
 
     def responses(self, maps: Sequence[Map], values: Arrays) -> NDArray:
         """Responses (n, n_outputs) of rows given as one array of values per column."""
-        total = self.effects(maps, values)
-        return total if self.inner is None else total + self.inner.responses(maps, values)
-
-    def effects(self, maps: Sequence[Map], values: Arrays) -> NDArray[np.float64]:
-        """Return the main effects of rows."""
-        total = np.tile(self.main[-1], (len(values[0]), 1))
+        total: NDArray = np.tile(self.main[-1], (len(values[0]), 1))
         for d, (feature_map, column) in enumerate(zip(maps, values, strict=True)):
             table, weights = self.tables[d], self.main[d]
             if table is not None:
                 total += table[np.asarray(column, dtype=np.int64)]
             elif weights.any():
                 total += feature_map.main_functions(column) @ weights
-        return total
+        return total if self.inner is None else total + self.inner.responses(maps, values)

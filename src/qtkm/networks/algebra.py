@@ -11,7 +11,7 @@ factors of a product contribute to one of them is its *environment*.
 """
 
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Generic, TypeVar
 
@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from ..protocols import Arrays, Given
 
-#: what stands around factors of a product: one product, or one before and one behind them
-Inside = Given
+#: products before and behind some factors of a product; None where there is nothing
+Inside = tuple[Given, Given]
 
 
 class Diagonal:
@@ -51,26 +51,6 @@ class Diagonal:
         return np.ones(elements.shape[-1])
 
     last = first
-
-    def extend(self, inside: Inside, factors: Iterable[NDArray], is_behind: bool) -> Inside:
-        """Multiply factors behind or before a range into what stands around it."""
-        is_own = False
-        for factor in factors:
-            if inside is None:
-                inside = factor
-            elif is_own:
-                inside *= factor
-            else:
-                inside, is_own = inside * factor, True
-        return inside
-
-    def ends(self, first: NDArray, last: NDArray) -> None:
-        """Return what stands around a whole product of elements or squares."""
-        return None
-
-    def between(self, inside: Inside) -> NDArray:
-        """Return the environment of what stands inside."""
-        return inside
 
     def close(self, closed: NDArray) -> NDArray:
         """Return the response of a product that its closing has been multiplied to."""
@@ -126,19 +106,6 @@ class Matrices:
 
     def last(self, elements: NDArray) -> NDArray:
         return np.eye(elements.shape[-1])
-
-    def extend(self, inside: Inside, factors: Iterable[NDArray], is_behind: bool) -> Inside:
-        before, behind = inside
-        if not is_behind:
-            return reduce(np.matmul, factors, before), behind
-        return before, reduce(lambda product, factor: factor @ product, list(factors)[::-1], behind)
-
-    def ends(self, first: NDArray, last: NDArray) -> tuple[NDArray, NDArray]:
-        return self.first(first), self.last(last)
-
-    def between(self, inside: Inside) -> NDArray:
-        before, behind = inside
-        return self.join(behind, before)
 
     def pull_left(self, factors: NDArray, environments: NDArray) -> NDArray:
         return factors.swapaxes(-1, -2) @ environments
@@ -214,7 +181,7 @@ class Environments:
     divides by none.
 
     `stamps` hold for every position what is another one after each change of the factor there, and
-    `ends` is what stands around the whole product, see `Algebra.ends`.
+    `ends` is what stands before and behind the whole product.
     """
 
     def __init__(
@@ -223,8 +190,8 @@ class Environments:
         self.algebra, self.factor, self.stamps, self.ends = algebra, factor, stamps, ends
         self.kept: dict[int, tuple[tuple[int, ...], Inside]] = {}
 
-    def around(self, first: int, last: int) -> Inside:
-        """Return what stands around the factors first … last-1; see `Algebra.between`."""
+    def around(self, first: int, last: int) -> Given:
+        """Return the environment of the factors first … last-1; None if nothing is around them."""
         low, high, inside, depth = 0, len(self.stamps), self.ends, 0
         while high - low > last - first:
             middle = (low + high) // 2
@@ -239,10 +206,20 @@ class Environments:
                 self.kept[depth] = stamp, self._extend(inside, rest, is_behind)
             inside, depth = self.kept[depth][1], depth + 1
         inside = self._extend(inside, range(low, first), False)
-        return self._extend(inside, range(last, high), True)
+        before, behind = self._extend(inside, range(last, high), True)
+        if before is None or behind is None:
+            return behind if before is None else before
+        return self.algebra.join(behind, before)
 
     def _extend(self, inside: Inside, places: range, is_behind: bool) -> Inside:
-        return self.algebra.extend(inside, map(self.factor, places), is_behind)
+        """Multiply factors to what stands behind or before them."""
+        before, behind = inside
+        for factor in map(self.factor, reversed(places) if is_behind else places):
+            if is_behind:
+                behind = factor if behind is None else self.algebra.multiply(factor, behind)
+            else:
+                before = factor if before is None else self.algebra.multiply(before, factor)
+        return before, behind
 
 
 def partial_products(

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..limits import LIMITS
-from ..protocols import AnyShard, Arrays, Columns, Cores, Pass, Precisions, Radices, Run, Setting
+from ..protocols import Arrays, Columns, Cores, Pass, Precisions, Radices, Run, Setting
 from ..structure import Edge
 from . import moments
 from .algebra import Algebra, Diagonal, Environments
 from .column_tables import Statistics, Tables
 from .evaluate import Evaluator, column_change, column_gradient, column_table
 from .moments import Digits, Moments
-from .network import Network, flatten, unflatten
+from .network import Iterate, Network, flatten, unflatten
 from .problem import ColumnProblem, PooledProblem, Problem, SeparateProblem, WideProblem
 
 #: size of the noise of a smooth start, measured in docs/decisions/0004-defaults.md
@@ -83,7 +83,7 @@ class ChainNetwork(Network):
         return Evaluator(self, cores, frequencies)
 
 
-class ChainIterate:
+class ChainIterate(Iterate):
     """Cores of a chain and what follows from them; see `networks.network.Iterate`."""
 
     def __init__(
@@ -100,15 +100,11 @@ class ChainIterate:
         self.algebra = network.algebra
         self.cores: Cores = [list(c) if isinstance(c, list) else c for c in cores]
         self.is_complex = np.iscomplexobj(flatten(cores)[0])
-        self.token = object()
+        self.token, self.n_blocks = object(), len(cores)
         self._tables = Tables(self.algebra, len(columns), self.is_complex, dtype)
         self._stale = set(range(len(self.cores) + 1))
-        self._squares: list[NDArray | None] = [None] * (len(columns) + 1)
+        self._squares: dict[int, NDArray] = {}
         self._stamps = [0] * (len(columns) + 1)
-
-    @property
-    def n_blocks(self) -> int:
-        return len(self.cores)
 
     @property
     def has_outputs(self) -> bool:
@@ -179,9 +175,6 @@ class ChainIterate:
         self._stale.clear()
         return self._tables
 
-    def responses(self, shard: AnyShard) -> NDArray:
-        return self.tables.responses(shard, self.run)
-
     def response_pass(self) -> Pass:
         return self.tables.responses
 
@@ -249,14 +242,13 @@ class ChainIterate:
         return "each", precision[:, None, None] * outside
 
     def _forget_square(self, block: int) -> None:
-        self._squares[block] = None
+        self._squares.pop(block, None)
         self._stamps[block] += 1
 
     def _square(self, block: int) -> NDArray:
         """Σ_m precision[m]·conj(w_m) ⊗ w_m of a column, or that of the closing."""
-        square = self._squares[block]
-        if square is not None:
-            return square
+        if block in self._squares:
+            return self._squares[block]
         if block == len(self.columns):
             closing = self.network.closing(self.cores, block)
             square = self.algebra.squares(closing, closing).sum(axis=0)
@@ -273,20 +265,18 @@ class ChainIterate:
     @cached_property
     def _around(self) -> Environments:
         """Environments of the squares of the penalty."""
-        ends = self.algebra.ends(self._square(0), self._square(len(self.columns)))
+        first, last = self._square(0), self._square(len(self.columns))
+        ends = self.algebra.first(first), self.algebra.last(last)
         return Environments(self.algebra, self._square, self._stamps, ends)
 
     def penalty_environment(self, block: int) -> NDArray:
         """Return what all other blocks contribute to the penalty of one."""
-        return self.algebra.between(self._around.around(block, block + 1))
+        return self._around.around(block, block + 1)
 
     def penalty(self) -> float:
         block = self._tables.following  # whose environment is asked for next
         value = self._square(block) * self.penalty_environment(block)
         return float(value.sum().real)
-
-    def penalty_gradient(self) -> Cores:
-        return self.penalty_product(self.cores)
 
     def penalty_product(self, direction: Cores) -> Cores:
         found: list[NDArray] = []

@@ -21,7 +21,7 @@ from ..kernels.lines import closing_matrix, empty_lines, from_lines, padded, to_
 from ..limits import LIMITS
 from ..protocols import AnyColumn, AnyShard, Arrays, Run, Span
 from . import design
-from .algebra import Algebra, Diagonal, Environments, KeptRows, partial_products
+from .algebra import Algebra, Diagonal, Environments, Inside, KeptRows, partial_products
 from .moments import mix, triangle, unpack
 
 #: arrays that are added up over shards
@@ -106,13 +106,6 @@ class Tables:
         self.closing = closing.astype(self.kind, copy=False)
         self._walks.clear()
 
-    def before(self, later: "Tables") -> "Tables":
-        """Return these tables with others behind a column that is moved, and their closing."""
-        other = type(self)(self.algebra, len(self.elements), self.is_complex, self.dtype)
-        other.elements, other.later = self.elements, later.elements
-        other.close(later.closing)
-        return other
-
     @property
     def mixing(self) -> NDArray | None:
         """Output core by whose squares statistics are still to be multiplied."""
@@ -171,7 +164,7 @@ class Tables:
 
         Shape (n_rows, n_outputs or 1, …), scaled by the root weights.
         """
-        inside = self.algebra.between(self._walk(codes).around(first, last))
+        inside = self._walk(codes).around(first, last)
         if inside is None:  # nothing is outside of a single column
             inside = np.ones((1, 1, 1), dtype=self.kind)
         if len(root):
@@ -187,7 +180,7 @@ class Tables:
             def factor(d: int) -> NDArray:
                 return np.take(self.elements[d], places[d], axis=0)[:, None]
 
-            ends = None
+            ends: Inside = None, None
             if not self.is_diagonal:
                 first = np.eye(self.elements[0].shape[1], dtype=self.kind)
                 ends = first[None, None], self.closing[None]
@@ -232,16 +225,8 @@ class Tables:
         inside, right = self._design(shard, d)
         _, n_each, size = inside.shape
         lines = np.ascontiguousarray(inside.reshape(-1, size).T)
-        codes, kept = shard.codes[:, d], shard.groups(d).kept
+        codes = shard.codes[:, d]
         step = max(64, BLOCK_NUMBERS * 2 // (size * (size + 1))) // n_each or 1
-
-        def functions(rows: Span, conjugate: bool | None) -> NDArray:
-            if not column.is_kept:
-                return column.functions(codes[rows], conjugate)
-            if conjugate not in kept or kept[conjugate][0] is not column:
-                kept[conjugate] = column, column.functions(codes, conjugate)
-            found = kept[conjugate][1]
-            return found[rows] if conjugate is None else found[:, rows]
 
         def part(bounds: tuple[int, int]) -> Sums:
             totals, products = [np.zeros(())] * (1 + both), np.zeros(())
@@ -254,8 +239,8 @@ class Tables:
                         squares = squares.reshape(len(squares), -1, n_each).sum(axis=2)
                     if self.is_complex:
                         squares = np.concatenate([squares.real, squares.imag])
-                    totals[i] = totals[i] + functions(rows, conjugate) @ squares.T
-                products = products + right[rows].T @ functions(rows, None)
+                    totals[i] = totals[i] + column.functions(codes[rows], conjugate) @ squares.T
+                products = products + right[rows].T @ column.functions(codes[rows], None)
             return *totals, products
 
         count = PARTS if lines.size * size > PARTED else 1

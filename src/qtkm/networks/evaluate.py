@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.lines import closing_matrix, to_lines
+from ..kernels.lines import DEGREE, closing_matrix, to_lines
 from ..limits import LIMITS
 from ..protocols import AnyColumn, Arrays, Cores, Map, Precisions, Span
 from . import moments
@@ -23,8 +23,6 @@ from .moments import Digits
 if TYPE_CHECKING:
     from .chain import ChainNetwork
 
-#: degree of the polynomials, as in `qtkm.kernels.polynomials`
-DEGREE = 7
 #: largest error of a polynomial, in units of the largest weight of its component
 ACCURACY = 1e-12
 #: most lines of the tables of all columns; beyond that rows are evaluated exactly
@@ -214,7 +212,8 @@ class Evaluator:
         sizes = [np.abs(part).max(axis=0) for part in parts]
         is_real = np.all([np.abs(part.imag).max(axis=0) <= REAL * size
                           for part, size in zip(parts, sizes, strict=True)], axis=0)  # fmt: skip
-        offsets, found, whole = np.cumsum([0, *map(len, parts)])[:-1], [], np.concatenate(parts)
+        offsets, found = np.cumsum([1, *map(len, parts)])[:-1], []
+        whole = np.concatenate([np.ones_like(parts[0][:1]), *parts])
         for real in (False, True):
             members = np.flatnonzero(is_real == real)
             step = BLOCK_WIDTH if real else BLOCK_WIDTH // 2

@@ -171,19 +171,21 @@ class Point(Protocol):
 
     cores: Cores
     is_complex: bool
-
-    @property
-    def token(self) -> object:
-        """Object that changes with every change of the cores."""
+    run: Run
+    #: object that changes with every change of the cores
+    token: object
 
     def responses(self, shard: AnyShard) -> NDArray:
         """Return responses of a shard's rows, (n_rows, n_outputs), complex if the model is."""
+        responses: NDArray = self.response_pass()(shard, run=self.run)
+        return responses
 
     def response_pass(self) -> Pass:
         """Return a pass: pass(shard, run=run) -> responses.
 
         Like all passes it carries only tables, so that it can be sent to where the rows are.
         """
+        raise NotImplementedError
 
     def gradient_pass(self) -> Pass:
         """Return a pass: pass(shard, slopes, run=run) -> arrays to be added up.
@@ -202,6 +204,7 @@ class Point(Protocol):
 
     def penalty_gradient(self) -> Cores:
         """Return the gradient of the penalty with respect to the cores."""
+        return self.penalty_product(self.cores)
 
     def penalty_product(self, direction: Cores) -> Cores:
         """Return the product of the penalty's Hessian with a direction, core by core."""
@@ -213,10 +216,8 @@ class Iterate(Point, Protocol):
     columns: Sequence[AnyColumn]
     #: what the penalty multiplies squared weights by, (M,) for every column or None
     precisions: list[NDArray | None]
-
-    @property
-    def n_blocks(self) -> int:
-        """Number of blocks of local problems: columns and output core, or vertices of a graph."""
+    #: number of blocks of local problems: columns and output core, or vertices of a graph
+    n_blocks: int
 
     def snapshot(self) -> Cores:
         """Return a copy of the cores, which later updates do not change."""
@@ -225,10 +226,15 @@ class Iterate(Point, Protocol):
         """Put a snapshot back."""
 
     def energies(self, block: int) -> NDArray | None:
-        """Return the factor of the precision of each function of a column in the penalty."""
+        """Return the factor of the precision of each function of a column in the penalty.
+
+        None for a column that keeps the penalty it starts with.
+        """
+        return None
 
     def put_precision(self, d: int, precision: NDArray) -> None:
         """Replace the precision of a column that has energies."""
+        raise TypeError("The columns of this network keep the penalty they start with.")
 
     def problem(self, block: int, setting: Setting) -> Given:
         """Return the local problem of a block, (`n_levels`, `sweep`, `finish`, maybe `restart`)."""

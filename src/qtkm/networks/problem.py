@@ -6,11 +6,7 @@ of a `LocalSystem`.
 
 A problem is made from one pass over the rows and then serves every level of its column, from
 the lowest digit up.  A core that is left behind is put in the gauge of its network, and the
-next core takes the factor:
-
-    problem.sweep()      update all levels once; the objective after each
-    problem.restart()    begin another sweep
-    problem.finish()     hand the cores back to the iterate
+next core takes the factor.
 """
 
 import math
@@ -33,7 +29,7 @@ if TYPE_CHECKING:
 
 #: systems of categories that are solved at a time, which bounds the memory of their matrices
 CHUNK = 1024
-#: eigenvalues of the scaled matrix below this fraction of the largest are left out
+#: singular values of the scaled matrix below this fraction of the largest are left out
 CUT_OFF = 1e-13
 #: a matrix that nothing regularizes is factorized if its reciprocal condition number is above this
 REGULAR = 1e-8
@@ -112,18 +108,14 @@ class LocalSystem:
         return np.array(solutions).conj()
 
     def _truncated(self) -> NDArray | None:
-        """Return the least-norm solution of the scaled system without its smallest eigenvalues."""
+        """Return the least-norm solution of the scaled system, small singular values left out."""
         scale = _inverse_root_diagonal(self.matrix)
         matrix = scale[:, :, None] * self.matrix * scale[:, None, :]
+        pairs = zip(matrix, scale * self.rhs, strict=True)
         try:
-            values, vectors = np.linalg.eigh(matrix)
+            return scale * np.array([np.linalg.lstsq(*pair, rcond=CUT_OFF)[0] for pair in pairs])
         except np.linalg.LinAlgError:
             return None
-        keep = values > CUT_OFF * values[:, -1:]
-        inverse = np.where(keep, 1 / np.where(keep, values, 1), 0)
-        adjoint = vectors.conj().transpose(0, 2, 1)
-        components = (adjoint @ (scale * self.rhs)[:, :, None])[:, :, 0]
-        return scale * (vectors @ (inverse * components)[:, :, None])[:, :, 0]
 
 
 def least_squares(
@@ -143,33 +135,19 @@ def least_squares(
     total, alpha, constant = scale
     n_parts, n = products.shape
     hermitian, is_split = matrices[0], len(matrices) > 1
-    if not is_split:
-        matrix = np.empty((n_parts, n, n), dtype=hermitian.dtype)
-        np.multiply(hermitian, 1 / total, out=matrix.reshape(n_parts, *hermitian.shape[1:]))
-        rhs = products / total
-    else:
-        matrix = _real_system(*(each.reshape(n_parts, n, n) for each in matrices))
-        matrix *= 0.5 / total
-        rhs = np.concatenate([products.real, products.imag], axis=-1) / total
+    share = (0.5 if is_split else 1.0) / total
+    matrix = np.empty((n_parts, n, n), dtype=hermitian.dtype)
+    np.multiply(hermitian, share, out=matrix.reshape(n_parts, *hermitian.shape[1:]))
     if alpha > 0:
-        penalty = alpha * penalty
-        is_real = not np.iscomplexobj(matrix)
-        _add_blocks(matrix, penalty.real if is_real else penalty, n, 0, 0)
-        if is_split:  # over [Re w | Im w]
-            _add_blocks(matrix, penalty.real, n, n, n)
-            _add_blocks(matrix, penalty.imag, n, n, 0)
-            _add_blocks(matrix, -penalty.imag, n, 0, n)
-    return LocalSystem(matrix, rhs, constant, shape, is_split, alpha > 0)
-
-
-def _add_blocks(matrix: NDArray, blocks: NDArray, n: int, row: int, column: int) -> None:
-    """Add blocks to n entries of a diagonal of matrices, which begins at a row and a column."""
-    n_parts, width, _ = matrix.shape
-    size, item = blocks.shape[-1], matrix.itemsize
-    shape = (n_parts, n // size, size, size)
-    strides = (width * width * item, size * (width + 1) * item, width * item, item)
-    view = np.ndarray(shape, matrix.dtype, matrix, (row * width + column) * item, strides)
-    view += blocks
+        blocks = alpha * (penalty if np.iscomplexobj(matrix) else penalty.real)
+        size, item = penalty.shape[-1], matrix.itemsize
+        strides = (n * n * item, size * (n + 1) * item, n * item, item)
+        diagonal = np.ndarray((n_parts, n // size, size, size), matrix.dtype, matrix, 0, strides)
+        diagonal += blocks
+    if is_split:
+        matrix = _real_system(matrix, share * matrices[1].reshape(n_parts, n, n))
+        products = np.concatenate([products.real, products.imag], axis=-1)
+    return LocalSystem(matrix, products / total, constant, shape, is_split, alpha > 0)
 
 
 def _inverse_root_diagonal(matrix: NDArray) -> NDArray:
@@ -178,7 +156,7 @@ def _inverse_root_diagonal(matrix: NDArray) -> NDArray:
 
 
 def _real_system(hermitian: NDArray, symmetric: NDArray) -> NDArray:
-    """Return twice the matrix over [Re w | Im w] of Σ(Re z·w)², from Σ z̄zᵀ and Σ zzᵀ."""
+    """Return the matrix over [Re w | Im w] of 2·Σ(Re z·w)², from Σ z̄zᵀ and Σ zzᵀ."""
     n_parts, n, _ = hermitian.shape
     matrix = np.empty((n_parts, 2, n, 2, n))
     np.add(hermitian.real, symmetric.real, out=matrix[:, 0, :, 0])

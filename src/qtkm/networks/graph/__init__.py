@@ -3,13 +3,5 @@
 from .builders import MERA, BlockTerm, Grid2D, HierarchicalTucker, Tucker
 from .graph import Drawing, Graph, GraphNetwork
 
-__all__ = [
-    "MERA",
-    "BlockTerm",
-    "Drawing",
-    "Graph",
-    "GraphNetwork",
-    "Grid2D",
-    "HierarchicalTucker",
-    "Tucker",
-]
+__all__ = ["MERA", "BlockTerm", "Drawing", "Graph", "GraphNetwork", "Grid2D"]
+__all__ += ["HierarchicalTucker", "Tucker"]

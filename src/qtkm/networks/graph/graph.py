@@ -48,11 +48,7 @@ class GraphNetwork(Network):
         raise NotImplementedError
 
     def default_rank(self, n_rows: int, n_columns: int) -> int:
-        """Return the rank that "auto" stands for: the cube root of a CPD's.
-
-        A core of three bonds, as trees and most graphs have them, is then about as large as a
-        core of a CPD.
-        """
+        # a core of three bonds, as in trees and most graphs, is about as large as one of a CPD
         return max(2, round(super().default_rank(n_rows, n_columns) ** (1 / 3)))
 
     def structure(self, radices: Radices, n_outputs: int) -> Structure:

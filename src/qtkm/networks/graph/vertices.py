@@ -23,6 +23,7 @@ from ...structure import Structure
 from .. import design
 from ..column_tables import PARTS, add_all
 from ..design import PLANNED_ROWS, ROWS, Term, Tree, join
+from ..network import Iterate
 from ..problem import least_squares
 from ..train.gauge import balance
 
@@ -190,7 +191,7 @@ class NetworkRows:
         return add_all(run(task, shard.parts(max(1, count))))
 
 
-class GraphIterate:
+class GraphIterate(Iterate):
     """Cores of a graph, see `qtkm.networks.network.Iterate`; a block is a vertex."""
 
     def __init__(
@@ -229,13 +230,6 @@ class GraphIterate:
         cores = list(self.cores)
         cores[block] = np.ascontiguousarray(core)
         self.restore(balance(cores))
-
-    def energies(self, block: int) -> None:
-        """Return nothing: the columns of a graph keep the penalty they start with."""
-
-    def put_precision(self, d: int, precision: NDArray) -> None:
-        """Refuse another precision of a column."""
-        raise NotImplementedError("The columns of a graph keep the penalty they start with.")
 
     def _squared(self, kets: Cores, skip: Collection[int] = ()) -> list[NDArray]:
         """Return the values of all nodes of the tree of the penalty."""
@@ -278,9 +272,6 @@ class GraphIterate:
 
     def problem(self, block: int, setting: Setting) -> "VertexProblem":
         return VertexProblem(self, block, setting)
-
-    def responses(self, shard: AnyShard) -> NDArray:
-        return self.response_pass()(shard, run=self.run)
 
     def response_pass(self) -> Pass:
         return self.rows.respond

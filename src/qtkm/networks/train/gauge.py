@@ -15,6 +15,7 @@ References
    Journal on Scientific Computing 38, 2016.
 """
 
+from copy import copy
 from functools import partial
 
 import numpy as np
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 from ...protocols import Arrays, Cores, Pass
 from ..chain import ChainIterate
 from ..column_tables import Tables
-from ..network import flatten, unflatten
+from ..network import Point, flatten, unflatten
 
 Sites = list[NDArray]
 
@@ -73,7 +74,7 @@ def balance(sites: Arrays) -> Sites:
     return [core * (mean / norm) for core, norm in zip(sites, norms, strict=True)]
 
 
-class TrainFrame:
+class TrainFrame(Point):
     """A train's tangent space, as coordinates for derivatives.
 
     The iterate's cores are brought to the gauge U, …, U, W.
@@ -88,8 +89,10 @@ class TrainFrame:
             iterate.network, iterate.columns, unflatten(iterate.cores, self.right), iterate.dtype,
             iterate.run, iterate.precisions,
         )  # fmt: skip
-        self.is_complex, self.token = iterate.is_complex, iterate.token
-        self.responses, self.response_pass = iterate.responses, iterate.response_pass
+        self.is_complex, self.token, self.run = iterate.is_complex, iterate.token, iterate.run
+
+    def response_pass(self) -> Pass:
+        return self.iterate.response_pass()
 
     def penalty(self) -> float:
         return float(np.linalg.norm(self.left[-1]) ** 2)
@@ -109,7 +112,9 @@ class TrainFrame:
     @property
     def _mixed(self) -> Tables:
         """Tables of U before those of V."""
-        return self.iterate.tables.before(self.turned.tables)
+        mixed, turned = copy(self.iterate.tables), self.turned.tables
+        mixed.later, mixed.closing = turned.elements, turned.closing
+        return mixed
 
     def gradient(self, sums: Arrays) -> Cores:
         whole = self.iterate.chain_rule(sums, self.cores, self.turned.cores)

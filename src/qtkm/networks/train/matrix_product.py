@@ -29,12 +29,7 @@ from . import gauge
 
 
 class MatrixProduct(ChainNetwork):
-    """A train or a ring; see the subclasses.
-
-    Parameters
-    ----------
-    rank : int, sequence of int or "auto"
-    """
+    """A train or a ring; see the subclasses."""
 
     is_ring = False
     algebra = Matrices()
