@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from qtkm import ALS, QTKMClassifier, QTKMRegressor
-from qtkm.estimators.held_out import FOLDS, Fold
+from qtkm.estimators.choices.held_out import FOLDS, Fold
 from qtkm.networks import flatten
 
 RNG = np.random.default_rng(0)

@@ -21,7 +21,8 @@ from ..engines import Dask
 from ..interruption import held
 from ..objective import Column
 from ..parameters import keep_parameters
-from . import automatic, uncertainty
+from . import uncertainty
+from .choices import automatic
 from .dask import Partitions, is_collection
 from .defaults import check_parameters
 from .inputs import Reading, refuse_path

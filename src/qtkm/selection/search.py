@@ -22,7 +22,8 @@ from tqdm.auto import tqdm
 
 from .. import interruption
 from ..escaping import visible
-from ..estimators import automatic, defaults
+from ..estimators import defaults
+from ..estimators.choices import automatic
 from ..estimators.inputs import read_columns
 from ..estimators.model import Model
 from ..estimators.prepare import Prepared

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import interruption, solvers
-from ..data import Shard, ShardList
-from ..networks import CPD, Additive, Cores
-from ..objective import Objective
-from ..objective.terms import new_terms
+from ... import interruption, solvers
+from ...data import Shard, ShardList
+from ...networks import CPD, Additive, Cores
+from ...objective import Objective
+from ...objective.terms import new_terms
+from ..prepare import fit_main_effects
+from ..rows import copies_of
+from ..uncertainty import hashed
 from . import mixing
-from .prepare import fit_main_effects
-from .rows import copies_of
-from .uncertainty import hashed
 
 #: rows, rows times columns, and columns up to which rows are held out in turn; number of folds
 FOLDED_ROWS, FOLDED, FOLDED_COLUMNS, FOLDS = 2000, 14_000, 40, 4

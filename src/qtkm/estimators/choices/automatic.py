@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 from tqdm.auto import tqdm
 
-from .. import solvers
-from ..networks import CPD, Additive, flatten, unflatten
-from ..objective import Objective
+from ... import solvers
+from ...networks import CPD, Additive, flatten, unflatten
+from ...objective import Objective
+from ..defaults import MOST_COLUMNS, is_auto
+from ..prepare import fingerprint, fit_main_effects
 from . import full_rank, mixing
 from .bands import MANY_ROWS, choose_sizes
-from .defaults import MOST_COLUMNS, is_auto
 from .held_out import FEWEST_ROWS, Fold, FoldState, Trial, sampled_objective, split, with_rank
-from .prepare import fingerprint, fit_main_effects
 
 logger = logging.getLogger(__name__)
 

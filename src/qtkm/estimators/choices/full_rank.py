@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from .. import penalties
-from ..objective import evidence
-from ..objective.sections import FullPrior
-from ..penalties.priors import GAP_SHARE
-from . import defaults
-from .defaults import is_auto
-from .rows import copies_of, count_codes, joined
+from ... import penalties
+from ...objective import evidence
+from ...objective.sections import FullPrior
+from ...penalties.priors import GAP_SHARE
+from .. import defaults
+from ..defaults import is_auto
+from ..rows import copies_of, count_codes, joined
 
 Array = NDArray[np.float64]
 

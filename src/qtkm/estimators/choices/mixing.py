@@ -20,15 +20,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import interruption
-from ..data import Shard
-from ..networks import Cores
-from ..networks.algebra import Diagonal
-from ..networks.moments import weights_of
-from ..objective import evidence
-from ..objective.sections import Part, Sections, factorize, solve
+from ... import interruption
+from ...data import Shard
+from ...networks import Cores
+from ...networks.algebra import Diagonal
+from ...networks.moments import weights_of
+from ...objective import evidence
+from ...objective.sections import Part, Sections, factorize, solve
+from ..rows import count_codes, joined
 from .full_rank import full_prior
-from .rows import count_codes, joined
 
 Array = NDArray[np.float64]
 

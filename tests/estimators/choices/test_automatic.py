@@ -7,7 +7,8 @@ from sklearn.metrics import r2_score
 
 import qtkm
 from qtkm import QTKMClassifier, QTKMRegressor
-from qtkm.estimators import automatic, defaults, held_out, memory, mixing
+from qtkm.estimators import defaults, memory
+from qtkm.estimators.choices import automatic, held_out, mixing
 from qtkm.networks import column_tables
 
 
@@ -177,7 +178,7 @@ def test_a_search_for_the_penalty_of_a_given_rank_starts_anew():
 
 
 def test_the_search_keeps_its_best_on_ctrl_c(monkeypatch):
-    from qtkm.estimators import automatic
+    from qtkm.estimators.choices import automatic
 
     calls = []
 

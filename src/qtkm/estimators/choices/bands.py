@@ -4,11 +4,11 @@ from typing import Any
 
 from sklearn.base import clone
 
-from ..limits import LIMITS
-from ..objective.terms import has_waves, wanted
+from ...limits import LIMITS
+from ...objective.terms import has_waves, wanted
+from ..prepare import fit_main_effects
 from .full_rank import MOST_ROWS
 from .held_out import sampled_objective
-from .prepare import fit_main_effects
 
 #: rows from which a search takes its time for what many rows allow for
 MANY_ROWS = 12_000
