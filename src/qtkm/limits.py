@@ -11,7 +11,7 @@ class Limits:
     read_rows: int = 1 << 16
     #: rows in a shard; measured in docs/decisions/0003-paths.md
     shard_rows: int = 1 << 20
-    #: up to this many rows, rows with equal codes are merged
+    #: up to this many rows, rows with equal codes and targets are merged
     merge_rows: int = 100_000
     #: distinct values of a table's only column up to which none are binned
     single_values: int = 1 << 16
