@@ -35,6 +35,7 @@ from benchmarks import (
     solvers,
     tuning,
     uncertainty,
+    unseen,
 )
 from benchmarks.machine import available_cores, facts
 
@@ -53,6 +54,7 @@ BENCHMARKS = {
     "classifiers": classifiers.run,
     "counts": counts.run,
     "accuracy": accuracy.run,
+    "unseen": unseen.run,
     "tuning": tuning.run,
     "uncertainty": uncertainty.run,
     "from_disk": from_disk.run,
