@@ -37,7 +37,7 @@ if _TYPE_CHECKING:
     from .selection import QTKMClassifierCV, QTKMRegressorCV
     from .solvers import ALS, DMRG, LBFGS, Adam, GaussNewton, Riemannian, check_gradient
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 #: where the public names live; they are imported when they are first asked for, so that the
 #: command line answers at once

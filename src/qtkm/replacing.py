@@ -10,9 +10,9 @@ from typing import BinaryIO
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a file that takes the place of `path` at the end of a with block without an error.
+    """Open a file that takes the place of `path` when the with block ends without an error.
 
-    It is on disk before the old one goes. Missing folders are made.
+    It is on disk before the old one goes.  Missing folders are made.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.partial")

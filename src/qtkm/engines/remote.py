@@ -83,7 +83,7 @@ def map_targets(held: Held, function: Callable[[Any], Any]) -> Held:
 
 
 def aligned(result: Any) -> Any:
-    """Copy arrays that have arrived at odd addresses, see `Held`."""
+    """Copy arrays that have arrived at odd addresses, but not those in lists; see `Held`."""
     if isinstance(result, tuple):
         return tuple(map(aligned, result))
     is_odd = isinstance(result, np.ndarray) and not result.flags.behaved

@@ -77,7 +77,7 @@ class MissingCache(NullCache):
 
 @cache
 def warn_of_compilation(is_kept: bool) -> None:
-    """Tell, once for a process, that functions are compiled."""
+    """Warn once per process that functions are being compiled."""
     if is_kept:
         logger.warning(
             "qtkm compiles loops that have not been used on this machine before, which may take a "

@@ -230,7 +230,7 @@ class Objective:
         return found
 
     def mean_size(self, iterate: Iterate) -> float:
-        """Mean of |f|² over the training rows, of as much of f as the loss sees."""
+        """Mean of |f|² over the training rows, or of (Re f)² if the loss sees only that."""
         return float(self.sum_with_responses(sizes, iterate)[0]) / self.n_rows
 
     def kept_responses(self, iterate: Point) -> list[NDArray]:

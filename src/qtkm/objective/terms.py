@@ -35,7 +35,7 @@ Term = dict[int, tuple[NDArray, NDArray]]
 
 #: size of the noise in the cores of a new term, in units of the prior
 NOISE = 3.0
-#: rows that are looked at, wherever they are, and pairs that are compared as terms
+#: most rows to look at, local or remote, and pairs that are compared as terms
 MOST_ROWS, MOST_PAIRS = 4000, 12
 #: categories of a column whose pairs are looked at
 MOST_CATEGORIES = 64
@@ -60,7 +60,7 @@ def new_terms(
     """Return cores of new terms of a CPD that follow what an iterate leaves unexplained.
 
     The iterate may be of any network on the same columns. Rows to look at are those of the
-    objective, or of another one, which is a sample of it.
+    objective, or those of a second objective that holds a sample of them.
     """
     columns = objective.columns
     pairs = zip(columns, objective.precisions, strict=False)

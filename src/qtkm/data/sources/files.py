@@ -182,13 +182,13 @@ def _are_spans(texts: Any) -> bool:
 
 
 @contextmanager
-def _reading(what: str) -> Iterator[None]:
-    """Raise a DataFileError that begins with `what` for errors of pyarrow about damaged files."""
+def _reading(what: str, advice: str = "") -> Iterator[None]:
+    """Turn pyarrow's errors about damaged files into a DataFileError that begins with `what`."""
     try:
         yield
     except (OSError, ValueError, EOFError, arrow().ArrowException) as error:
         told = " ".join(str(error).split())[:300] or type(error).__name__
-        raise DataFileError(f"{what}: {told}.") from error
+        raise DataFileError(f"{what}: {told.rstrip('.')}.{advice}") from error
 
 
 class ParquetPart:
@@ -237,8 +237,8 @@ class ParquetPart:
 
     def _open(self, text: Sequence[str] = ()) -> Any:
         parquet = need("pyarrow.parquet", "Parquet files are read")
-        what = f"{self.path} is cut off after {self.stamp.size:,} bytes, or damaged; copy or write"
-        with _reading(f"{what} it again: its footer cannot be read"):
+        what = f"{self.path} is cut off after {self.stamp.size:,} bytes, or damaged"
+        with _reading(f"{what}; its footer cannot be read", " Copy or write it again."):
             return parquet.ParquetFile(
                 self.path, read_dictionary=list(text), pre_buffer=False, buffer_size=BUFFER,
                 page_checksum_verification=True,
