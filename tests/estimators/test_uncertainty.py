@@ -138,3 +138,35 @@ def test_distant_rows_are_sampled_by_what_they_hold():
     assert {t for (t,) in one.target.tolist()} <= {t for (t,) in target.tolist()}
     assert {tuple(c) for c in one.codes.tolist()} <= set(rows)
     assert one.n_codes == (50, 50)
+
+
+def few_values(seed, n_rows=1200):
+    """Rows of few inputs and targets, so that most of them repeat others."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 5, (n_rows, 2)).astype(float)
+    p = 0.5 + 0.4 * np.sin(1.2 * X[:, 0]) * np.cos(0.2 * X[:, 1])
+    return X, (rng.random(n_rows) < p).astype(float), p
+
+
+def test_rows_of_few_values_are_told_from_duplicates():
+    X, y, p = few_values(0)
+    model = QTKMRegressor(random_state=0, n_jobs=1).fit(X, y)
+    assert np.sqrt(np.mean((model.predict(X) - p) ** 2)) < 0.1
+    noise = np.sqrt(np.mean(p * (1 - p)))
+    assert 0.8 * noise < model.noise_ < 1.2 * noise
+    low, high = model.predict_interval(X, coverage=0.9).T
+    new = np.random.default_rng(1).random(len(p)) < p
+    assert np.mean((low <= new) & (new <= high)) > 0.85
+
+
+@pytest.mark.parametrize("weight", [2.0, None])
+def test_duplicates_do_not_make_intervals_narrow(weight):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (1300, 2))
+    y = np.sin(3 * X[:, 0]) * X[:, 1] + 0.1 * rng.standard_normal(1300)
+    times = 2 if weight is None else 1
+    rows, target = np.repeat(X[:300], times, axis=0), np.repeat(y[:300], times)
+    weights = None if weight is None else np.full(300, weight)
+    model = QTKMRegressor(random_state=0, n_jobs=1).fit(rows, target, sample_weight=weights)
+    low, high = model.predict_interval(X[300:], coverage=0.9).T
+    assert np.mean((low <= y[300:]) & (y[300:] <= high)) > 0.82

@@ -97,6 +97,8 @@ class Shard:
     n_codes: tuple[int, ...]
     #: what `order` would compute, where it is known from elsewhere
     find_order: Callable[[int], tuple[NDArray, NDArray]] | None = field(default=None, repr=False)
+    #: whether the weights say how often every row occurred
+    has_copies: bool = False
     _groups: dict[int | None, Groups] = field(default_factory=dict, repr=False)
     _scaled: tuple[Numbers, Numbers] | None = field(default=None, repr=False)
 
@@ -122,11 +124,14 @@ class Shard:
         return list(blocks(len(self), max(TASK_ROWS, -(-len(self) // count))))
 
     def reweighted(self, weight: Numbers | None, target: Numbers) -> "Shard":
-        return Shard(self.codes, target, weight, self.n_codes, self.find_order, self._groups)
+        known = self.find_order
+        return Shard(self.codes, target, weight, self.n_codes, known, _groups=self._groups)
 
     def take(self, rows: NDArray | slice) -> "Shard":
         weight = None if self.weight is None else self.weight[rows]
-        return Shard(self.codes[rows], self.target[rows], weight, self.n_codes)
+        return Shard(
+            self.codes[rows], self.target[rows], weight, self.n_codes, has_copies=self.has_copies
+        )
 
     def sorted(self) -> "Shard":
         return self.take(np.lexsort(self.codes.T[np.argsort(self.n_codes, kind="stable")]))

@@ -116,7 +116,8 @@ class QTKMRegressor(RegressorMixin, Model):
         networks "cpd", "train" and "ring".
     warm_start : bool, default=False
         Whether another `fit` continues from `cores_`. It keeps the ranges and categories of the
-        columns, the scale of y or the classes, and the values of "auto" parameters.
+        columns, the scale of y or the classes, and the values of "auto" parameters.  After a search
+        that ended with a full-rank model, or with more terms than `rank`, it starts over.
     dtype : {"float64", "float32"}, default="float64"
         Precision of the passes over the rows; sums and linear systems always use float64.
     random_state : int, RandomState or None, default=None

@@ -30,9 +30,8 @@ Floats = NDArray[np.float64]
 Rows = Sequence[data.Shard]
 #: bins in which targets are counted to find their median
 N_BINS = 1024
-#: weights are taken for numbers of copies up to this many rows, and copies per row in the mean;
-#: larger ones are measures such as exposures
-MOST_COPIES, MOST_REPEATED = 200_000, 5.0
+#: given weights are numbers of copies up to this mean; larger ones are measures such as exposures
+MOST_REPEATED = 5.0
 #: fewest rows at which early_stopping="auto" sets validation rows aside
 EARLY_STOPPING_ROWS = 10_000
 
@@ -278,14 +277,21 @@ def count_distinct(arrays: Sequence[NDArray]) -> int:
     return len(np.unique(mixed))
 
 
-def copies_of(shard: data.Shard) -> NDArray[np.int64] | None:
-    """Return how often every row occurred if weights say so, as those of merged rows do."""
-    weight = shard.weight
-    if weight is None or (weight % 1 != 0).any():
-        return None
-    if weight.sum() > min(MOST_COPIES, MOST_REPEATED * len(shard)):
-        return None
-    return weight.astype(np.int64)
+def are_copies(weight: NDArray | None) -> bool:
+    """Return True if given weights say how often rows occurred."""
+    return weight is None or bool((weight % 1 == 0).all() and weight.mean() <= MOST_REPEATED)
+
+
+def are_measured_again(shard: data.Shard) -> bool:
+    """Return True if most copies of rows stand beside rows with equal inputs and another target.
+
+    Then rows repeat because inputs and targets have few values.  Otherwise they are duplicates.
+    """
+    if not shard.has_copies or shard.weight is None:
+        return False
+    _, place, count = np.unique(shard.codes, axis=0, return_inverse=True, return_counts=True)
+    further = shard.weight - 1
+    return float(further @ (count[place.ravel()] > 1)) > 0.5 * float(further.sum())
 
 
 def joined(shards: Rows) -> data.Shard:
@@ -297,4 +303,5 @@ def joined(shards: Rows) -> data.Shard:
     weights = [np.ones(len(own)) if own.weight is None else own.weight for own in shards]
     is_weighted = any(shard.weight is not None for shard in shards)
     weight = np.concatenate(weights) if is_weighted else None
-    return data.Shard(codes, target, weight, shards[0].n_codes)
+    has_copies = all(shard.has_copies for shard in shards)
+    return data.Shard(codes, target, weight, shards[0].n_codes, has_copies=has_copies)

@@ -30,7 +30,7 @@ from ..networks import Network
 from ..protocols import Given, Run, Shards
 from .inputs import Inputs, read_inputs
 from .memory import Cache, Need, parse_limit
-from .rows import Arranged, Split, Splitter, count_distinct, joined
+from .rows import Arranged, Split, Splitter, are_copies, count_distinct, joined
 from .targets import CHANGED, Target, check_offset, check_weight, refuse_unequal, tame_exponent
 from .working import warn_user, watched
 
@@ -239,6 +239,7 @@ class Table(AbstractContextManager["Table"]):
         if self.is_few:
             (own,) = found["train"]
             merged = data.Shard(*data.merge(own.codes, own.target, own.weight), coding.n_codes)
+            merged.has_copies = are_copies(own.weight)
             rows = replace(rows, train=data.ShardList([merged.sorted()]))
         return rows
 

@@ -29,7 +29,7 @@ from ..objective.posterior import Laplace, Posterior
 from ..parameters import as_random_state, check_fraction, check_number, check_option
 from . import defaults
 from .inputs import read_columns
-from .rows import copies_of, joined
+from .rows import are_measured_again, joined
 from .working import run_by_steps
 
 Array = NDArray[Any]
@@ -144,17 +144,16 @@ def learn(model: Any, prepared: Any, result: Any, precisions: Sequence[Any]) -> 
     if is_needed:
         whole = objective.at(result.cores, precisions[: len(objective.columns)])
         responses = whole.responses(shard).real
-    part, has_copies = 1.0, False
-    if judged and judged[0][0] is not None:
-        has_copies = copies_of(objective.shards[0]) is not None
-        if not loss.is_margin:
-            part -= sum(map(weight_of, judged[0][1])) / objective.total_weight
+    part = 1.0
+    if judged and judged[0][0] is not None and not loss.is_margin:
+        part -= sum(map(weight_of, judged[0][1])) / objective.total_weight
     given = values, shard.target, weight, group, responses
     found, variances = laplace.solve(*given, rng, part)
     unseen = responses.copy()
     for number, (_, _, iterate) in enumerate(judged):
         own = np.flatnonzero(group == number)
-        unseen[own] = iterate.responses(shard.take(own)).real
+        if len(own):  # another fold may have copies of all of its rows
+            unseen[own] = iterate.responses(shard.take(own)).real
     if loss.is_margin:
         return _of_classes(loss, found, unseen[is_out], shard.target[is_out], variances[is_out])
     margin = defaults.prediction_margin(model) if hasattr(model, "prediction_margin") else None
@@ -165,14 +164,8 @@ def learn(model: Any, prepared: Any, result: Any, precisions: Sequence[Any]) -> 
     # a search has chosen these numbers by the rows that it held out, so their errors are too small
     errors = errors / np.sqrt(1 - min(prepared.n_chosen / n_rows, MOST_CHOSEN))
     if len(errors) >= FEWEST:
-        variances = variances[is_out]
-        own = np.ones(len(shard)) if shard.weight is None else shard.weight
-        own = own[is_out]
-        if has_copies:  # each of which is a row like any other
-            copies = own.astype(np.int64)
-            errors, variances = np.repeat(errors, copies, 0), np.repeat(variances, copies, 0)
-            own = np.ones(len(errors))
-        return _calibrated(found, errors, variances, count * own)
+        own = np.ones(len(shard)) if shard.weight is None else count * shard.weight
+        return _calibrated(found, errors, variances[is_out], own[is_out])
     total = weight.sum()
     squares = weight @ (shard.target - responses) ** 2
     left = total - found.freedom / n_outputs * total / laplace.total
@@ -186,12 +179,19 @@ def _gather(
     """Return rows for the posterior, their groups, and the number of rows each represents.
 
     Folds are training rows as well, one group each.  Other held-out rows have zero weight: they
-    are only scored.
+    are only scored.  Where inputs and targets have few values, each copy is a row like any other.
     """
     shards, engine = objective.shards, objective.engine
+    is_expanded = bool(judged) and judged[0][0] is not None and are_measured_again(shards[0])
     if len(judged) > 1:
-        own = [joined(held_out) for _, held_out, _ in judged]
-        shard, group = joined(own), np.repeat(np.arange(len(own)), list(map(len, own)))
+        if is_expanded:
+            parts = [_expanded(joined(held_out)) for _, held_out, _ in judged]
+            shard, group = joined(parts), np.repeat(np.arange(len(parts)), list(map(len, parts)))
+        else:  # copies of a row are one row of one group
+            (shard,) = shards
+            group = np.full(len(shard), -1)
+            for number, (rows, _, _) in enumerate(judged):
+                group[rows] = number
         if most < len(shard):
             kept = np.sort(rng.permutation(len(shard))[: int(most)])
             shard, group = shard.take(kept), group[kept]
@@ -201,10 +201,21 @@ def _gather(
         return train, np.full(len(train), -1), _shared(train, objective)
     ((rows, held_out, _),) = judged
     aside = sampled(held_out, MOST_HELD_OUT, engine, rng)
+    if is_expanded:  # rows that were held out have copies that were not
+        aside, rows = _expanded(aside), None
     train = sampled(shards, max(most - len(aside), most // 2), engine, rng, rows)
     group = np.repeat([-1, 0], [len(train), len(aside)])
     weight = np.concatenate([_shared(train, objective), np.zeros(len(aside))])
     return joined([train, aside]), group, weight
+
+
+def _expanded(shard: Shard) -> Shard:
+    """Return a shard with a row per copy."""
+    if shard.weight is None:
+        return shard
+    rows = shard.take(np.repeat(np.arange(len(shard)), shard.weight.astype(np.int64)))
+    rows.weight = None
+    return rows
 
 
 def _shared(shard: Shard, objective: Any) -> Array:

@@ -18,7 +18,7 @@ from ...objective.sections import FullPrior
 from ...penalties.priors import GAP_SHARE
 from .. import defaults
 from ..defaults import is_auto
-from ..rows import copies_of, count_codes, joined
+from ..rows import count_codes, joined
 
 Array = NDArray[np.float64]
 
@@ -92,7 +92,7 @@ def learn_prior(search: Any) -> evidence.Prior | None:
         scalings.append("range")
     tails = [_has_tail(column, codes) for column, codes in zip(columns, rows.codes.T, strict=True)]
     candidates = [_candidate(objective, rows.codes, scaling, tails) for scaling in scalings]
-    has_copies, are_all = copies_of(every) is not None, len(rows) == len(every)
+    has_copies, are_all = every.has_copies, len(rows) == len(every)
     run = objective.engine.run
     prior = evidence.learn(candidates, target / size, weight, has_copies, run, are_all)
     if prior is None:

@@ -17,7 +17,6 @@ from ...networks import CPD, Additive, Cores
 from ...objective import Objective
 from ...objective.terms import new_terms
 from ..prepare import fit_main_effects
-from ..rows import copies_of
 from ..uncertainty import hashed
 from . import mixing
 
@@ -167,8 +166,9 @@ def split(
     n_columns = len(objective.columns)
     # copies of a row fall on both sides of a split, as they do between training and test rows, and
     # so a model that remembers rows is judged fairly
-    copies = copies_of(shard)
-    every = np.repeat(np.arange(len(shard)), 1 if copies is None else copies)
+    every = np.arange(len(shard))
+    if shard.has_copies and shard.weight is not None:
+        every = np.repeat(every, shard.weight.astype(np.int64))
     n = len(every)
     order = np.random.RandomState(rng.randint(2**31 - 1)).permutation(n)
     is_small = len(shard) <= min(FOLDED_ROWS, FOLDED / n_columns) and n_columns <= FOLDED_COLUMNS
@@ -178,7 +178,7 @@ def split(
         parts = [np.sort(every[order[: min(max(1, int(HELD_OUT * n)), MOST_HELD_OUT)]])]
     found: list[tuple[Objective, Any, NDArray | None]] = []
     for part in parts:
-        held_out, rows = _divide(shard, part, copies is not None)
+        held_out, rows = _divide(shard, part, shard.has_copies)
         own = replace(objective, shards=ShardList([rows, *others]))
         found.append((own, ShardList([held_out]), np.unique(part)))
     return found
